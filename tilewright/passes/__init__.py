@@ -1,0 +1,1 @@
+"""Room of the package; see CONTRIBUTING.md for the tour."""
