@@ -1,0 +1,213 @@
+"""The grammar of expressions and relations, once, over any source of tokens; and the reader of plain strings.
+
+    relation := sum ("==" | ">=" | "<=" | ">" | "<") sum
+    sum      := product (("+" | "-") product)*
+    product  := factor (("*" | "floordiv" | "ceildiv" | "mod") factor)*
+    factor   := "-" factor | integer | name | "(" sum ")" | ("min" | "max") "(" sum ("," sum)* ")"
+
+The IR parser feeds the same grammar from its own lexer (`attributes.parse_expr_from`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final, NoReturn, Protocol
+
+from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.sym.expr import KEYWORDS, MAX_NESTING, Expr, ceildiv, floordiv, mod, smax, smin
+from tilewright.dialects.sym.relation import RELATION_OPS, Relation, RelationOp
+
+_DIVISIONS: Final[dict[str, Callable[[Expr, Expr], Expr]]] = {"floordiv": floordiv, "ceildiv": ceildiv, "mod": mod}
+_EXTREMA: Final[dict[str, Callable[..., Expr]]] = {"min": smin, "max": smax}
+_TOKEN: Final = re.compile(r"\s*(?:(?P<integer>[0-9]+)|(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<mark>==|>=|<=|[-+*(),<>]))")
+_MAX_DIGITS: Final = 78
+
+
+class SymSyntaxError(TilewrightError):
+    """A text that is no expression; `column` counts from 1 within the text."""
+
+    def __init__(self, message: str, column: int) -> None:
+        super().__init__(f"column {column}: {message}")
+        self.column = column
+
+
+class Tokens(Protocol):
+    """What the grammar asks of a lexer: each `take` consumes a token or leaves everything as it was."""
+
+    def take(self, mark: str) -> bool:
+        """Consume this punctuation or keyword, if it comes next."""
+        ...
+
+    def take_relation(self) -> RelationOp | None:
+        """Consume one of `==`, `>=`, `<=`, `>` and `<`, if one comes next."""
+        ...
+
+    def take_integer(self) -> int | None:
+        """Consume a natural number, if one comes next."""
+        ...
+
+    def take_name(self) -> str | None:
+        """Consume an identifier, if one comes next."""
+        ...
+
+    def fail(self, message: str) -> NoReturn:
+        """Raise the error of this source, at the next token."""
+        ...
+
+
+class ExprReader:
+    """Reads expressions off a token source, stopping at the first token that does not continue them."""
+
+    def __init__(self, tokens: Tokens) -> None:
+        self.tokens = tokens
+
+    def relation(self) -> Relation:
+        """Read `sum op sum`."""
+        lhs = self.expression()
+        op = self.tokens.take_relation()
+        if op is None:
+            self.tokens.fail(f"expected one of {' '.join(RELATION_OPS)}")
+        return Relation(lhs, op, self.expression())
+
+    def expression(self) -> Expr:
+        """Read one sum; errors of the algebra, such as a zero divisor, are raised at the place reached."""
+        try:
+            return self._sum(0)
+        except SymSyntaxError:
+            raise
+        except TilewrightError as error:
+            self.tokens.fail(error.message)
+
+    def _sum(self, depth: int) -> Expr:
+        take = self.tokens.take
+        result = self._product(depth)
+        while True:
+            if take("+"):
+                result = result + self._product(depth)
+            elif take("-"):
+                result = result - self._product(depth)
+            else:
+                return result
+
+    def _product(self, depth: int) -> Expr:
+        take = self.tokens.take
+        result = self._factor(depth)
+        while True:
+            if take("*"):
+                result = result * self._factor(depth)
+                continue
+            division = next((f for word, f in _DIVISIONS.items() if take(word)), None)
+            if division is None:
+                return result
+            result = division(result, self._factor(depth))
+
+    def _factor(self, depth: int) -> Expr:
+        tokens = self.tokens
+        negative = False
+        while tokens.take("-"):
+            negative = not negative
+        result = self._primary(depth)
+        return -result if negative else result
+
+    def _primary(self, depth: int) -> Expr:
+        tokens = self.tokens
+        if depth > MAX_NESTING:
+            tokens.fail(f"expression nested too deeply: expected at most {MAX_NESTING} levels")
+        if tokens.take("("):
+            result = self._sum(depth + 1)
+            self._close()
+            return result
+        if (value := tokens.take_integer()) is not None:
+            return Expr.const(value)
+        for word, function in _EXTREMA.items():
+            if tokens.take(word):
+                if not tokens.take("("):
+                    tokens.fail(f"expected '(' after '{word}'")
+                operands = [self._sum(depth + 1)]
+                while tokens.take(","):
+                    operands.append(self._sum(depth + 1))
+                self._close()
+                return function(*operands)
+        for word in KEYWORDS:
+            if tokens.take(word):
+                tokens.fail(f"expected an expression before '{word}'")
+        name = tokens.take_name()
+        if name is None:
+            tokens.fail("expected an integer, a symbol, '(', '-', min or max")
+        return Expr.symbol(name)
+
+    def _close(self) -> None:
+        if not self.tokens.take(")"):
+            self.tokens.fail("expected ')'")
+
+
+class _StringTokens:
+    """Tokens of a plain string."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens: list[tuple[str, str, int]] = []
+        position = 0
+        end = len(text.rstrip())
+        while position < end:
+            match = _TOKEN.match(text, position)
+            if match is None:
+                start = position + len(text[position:]) - len(text[position:].lstrip())
+                raise SymSyntaxError(f"unexpected character {text[start]!r}", start + 1)
+            kind = match.lastgroup or ""
+            self.tokens.append((kind, match.group(kind), match.start(kind) + 1))
+            position = match.end()
+        self.tokens.append(("end", "", end + 1))
+        self.next = 0
+
+    def take(self, mark: str) -> bool:
+        kind, text, _ = self.tokens[self.next]
+        if text != mark or kind in ("end", "integer"):
+            return False
+        self.next += 1
+        return True
+
+    def take_relation(self) -> RelationOp | None:
+        return next((op for op in RELATION_OPS if self.take(op)), None)
+
+    def take_integer(self) -> int | None:
+        kind, text, _ = self.tokens[self.next]
+        if kind != "integer":
+            return None
+        if len(text) > _MAX_DIGITS:
+            self.fail(f"integer too large: expected at most {_MAX_DIGITS} digits, got {len(text)}")
+        self.next += 1
+        return int(text)
+
+    def take_name(self) -> str | None:
+        kind, text, _ = self.tokens[self.next]
+        if kind != "name":
+            return None
+        self.next += 1
+        return text
+
+    def fail(self, message: str) -> NoReturn:
+        kind, text, column = self.tokens[self.next]
+        found = "the end" if kind == "end" else f"'{text[:40]}'"
+        raise SymSyntaxError(f"{message}, got {found}" if "got " not in message else message, column)
+
+    def finish(self) -> None:
+        if self.tokens[self.next][0] != "end":
+            self.fail("expected an operator or the end")
+
+
+def parse_expr(text: str) -> Expr:
+    """The expression that `text` spells; raises `SymSyntaxError` with the column of the fault."""
+    tokens = _StringTokens(text)
+    result = ExprReader(tokens).expression()
+    tokens.finish()
+    return result
+
+
+def parse_relation(text: str) -> Relation:
+    """The relation that `text` spells; raises `SymSyntaxError` with the column of the fault."""
+    tokens = _StringTokens(text)
+    result = ExprReader(tokens).relation()
+    tokens.finish()
+    return result
