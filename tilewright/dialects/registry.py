@@ -1,7 +1,7 @@
 """The dialects that a Tilewright program may use: name -> a function that imports and returns the dialect.
 
-Nothing is imported until text (or a pass) names the dialect: defining a dialect's operations costs 1-2 ms each, and most
-programs use four or five of the ten.
+Nothing is imported until text (or a pass) names the dialect: defining a dialect's operations costs 1-2 ms each, and
+most programs use four or five of the ten.
 """
 
 from __future__ import annotations
