@@ -33,3 +33,7 @@ class TilewrightError(Exception):
         if self.location is None:
             return f"error: {self.message}"
         return f"{self.location}: error: {self.message}"
+
+
+class TilewrightWarning(UserWarning):
+    """Something that works, but not as well as it could, or that was mended on the way; one line, like an error."""
