@@ -1,0 +1,1 @@
+"""Structured ops on symbolic tensors: `lin.generic` and the named ops that decompose to it."""

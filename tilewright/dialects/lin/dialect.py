@@ -1,0 +1,30 @@
+"""The dialect object: every op of `lin`."""
+
+from __future__ import annotations
+
+from xdsl.ir import Dialect
+
+from tilewright.dialects.lin.body import YieldOp
+from tilewright.dialects.lin.contraction import BatchMatmulOp, MatmulOp
+from tilewright.dialects.lin.elementwise import CastOp, MapOp
+from tilewright.dialects.lin.generic import GenericOp
+from tilewright.dialects.lin.group import GroupOp
+from tilewright.dialects.lin.reduction import ReduceOp
+from tilewright.dialects.lin.softmax import SoftmaxOp
+from tilewright.dialects.lin.transpose import TransposeOp
+
+Lin = Dialect(
+    "lin",
+    [
+        GenericOp,
+        YieldOp,
+        MapOp,
+        ReduceOp,
+        MatmulOp,
+        BatchMatmulOp,
+        SoftmaxOp,
+        TransposeOp,
+        CastOp,
+        GroupOp,
+    ],
+)
