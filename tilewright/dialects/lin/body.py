@@ -38,18 +38,16 @@ def verify_scalar_body(
     got = [argument.type for argument in block.args]
     if got != list(arguments):
         raise VerifyException(
-            f"{op.name}: expected body arguments ({', '.join(map(str, arguments))}), got ({', '.join(map(str, got))})"
+            f"expected body arguments ({', '.join(map(str, arguments))}), got ({', '.join(map(str, got))})"
         )
     last = block.last_op
     if not isinstance(last, YieldOp) or len(last.values) != 1:
-        raise VerifyException(f"{op.name}: expected a body that ends in lin.yield of one value, got {_op_name(last)}")
+        raise VerifyException(f"expected a body that ends in lin.yield of one value, got {_op_name(last)}")
     for inner in block.ops:
         if inner is not last and (not inner.name.startswith(BODY_DIALECTS) or inner.regions):
-            raise VerifyException(f"{op.name}: expected only arith and math ops in the body, got {inner.name}")
+            raise VerifyException(f"expected only arith and math ops in the body, got {inner.name}")
     if last.values[0].type != result_type.element_type:
-        raise VerifyException(
-            f"{op.name}: expected the body to yield {result_type.element_type}, got {last.values[0].type}"
-        )
+        raise VerifyException(f"expected the body to yield {result_type.element_type}, got {last.values[0].type}")
 
 
 def _op_name(op: Operation | None) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from xdsl.builder import Builder
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
@@ -32,7 +34,8 @@ def constant(builder: Builder, value: float, element_type: Attribute) -> SSAValu
     if isinstance(element_type, AnyFloat):
         return builder.insert(arith.ConstantOp(FloatAttr(float(value), element_type))).result
     if isinstance(element_type, IntegerType | IndexType):
-        return builder.insert(arith.ConstantOp(IntegerAttr(int(value), element_type))).result
+        integer_type = cast("IntegerType[int] | IndexType", element_type)
+        return builder.insert(arith.ConstantOp(IntegerAttr(int(value), integer_type))).result
     raise TilewrightError(f"expected a float, integer or index element type, got {element_type}")
 
 
@@ -66,7 +69,9 @@ def _from_float(builder: Builder, value: SSAValue, target: Attribute) -> SSAValu
     if isinstance(target, IndexType):
         wide = builder.insert(arith.FPToSIOp(value, i64)).result
         return builder.insert(arith.IndexCastOp(wide, target)).result
-    return builder.insert(arith.FPToSIOp(value, target)).result
+    if not isinstance(target, IntegerType):
+        raise TilewrightError(f"expected a cast between element types of lin, got {value.type} to {target}")
+    return builder.insert(arith.FPToSIOp(value, cast("IntegerType[int]", target))).result
 
 
 def _from_integer(builder: Builder, value: SSAValue, target: Attribute) -> SSAValue:

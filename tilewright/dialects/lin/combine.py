@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from enum import StrEnum
+from typing import cast
 
-from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, StringAttr
+from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, StringAttr, i1
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
 
@@ -39,11 +40,12 @@ def identity_value(combine: Combine, element_type: Attribute) -> int | float:
         return 1
     if isinstance(element_type, AnyFloat):
         return -math.inf if combine is Combine.MAX else math.inf
-    if isinstance(element_type, IntegerType) and element_type.width.data == 1:
+    if element_type == i1:
         return 0 if combine is Combine.MAX else 1
-    width = 64 if isinstance(element_type, IndexType) else None
-    if isinstance(element_type, IntegerType):
-        width = element_type.width.data
-    if width is None:
+    if isinstance(element_type, IndexType):
+        width = 64
+    elif isinstance(element_type, IntegerType):
+        width = cast("IntegerType[int]", element_type).width.data
+    else:
         raise VerifyException(f"combine {combine}: expected a float, integer or index element, got {element_type}")
     return -(1 << (width - 1)) if combine is Combine.MAX else (1 << (width - 1)) - 1

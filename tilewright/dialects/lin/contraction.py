@@ -141,13 +141,13 @@ def _check_inner(op: MatmulOp | BatchMatmulOp, lhs: Sequence[Expr], rhs: Sequenc
 
 def _verify_elements(op: MatmulOp | BatchMatmulOp, lhs: Attribute, rhs: Attribute, result: TensorType) -> None:
     for operand_type in (lhs, rhs, result):
-        check_element_type(op.name, operand_type)
+        check_element_type(operand_type)
     left, right = as_tensor(lhs).element_type, as_tensor(rhs).element_type
     if left != right:
-        raise VerifyException(f"{op.name}: expected operands of one element type, got {left} and {right}")
+        raise VerifyException(f"expected operands of one element type, got {left} and {right}")
     integers = isinstance(left, IntegerType) and left != i1
     if not integers and not isinstance(left, AnyFloat):
-        raise VerifyException(f"{op.name}: expected f32, f16, bf16 or i32 elements, got {left}")
+        raise VerifyException(f"expected f32, f16, bf16 or i32 elements, got {left}")
     target = result.element_type
     if isinstance(left, AnyFloat) != isinstance(target, AnyFloat) or (integers and target != left):
-        raise VerifyException(f"{op.name}: expected a result of the operands' kind {left}, got {target}")
+        raise VerifyException(f"expected a result of the operands' kind {left}, got {target}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xdsl.builder import Builder, InsertPoint
+from xdsl.builder import Builder
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
 from xdsl.irdl import (
@@ -18,6 +18,7 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
+from xdsl.rewriter import InsertPoint
 from xdsl.traits import IsolatedFromAbove, Pure
 
 from tilewright.dialects.assembly import parse_extra_attributes, print_extra_attributes
@@ -90,7 +91,7 @@ class MapOp(IRDLOperation, Decomposable):
 
     def verify_(self) -> None:
         for operand in self.ins:
-            check_element_type(self.name, operand.type)
+            check_element_type(operand.type)
         verify_scalar_body(self, self.body.block, [scalar_type(v.type) for v in self.ins], self.result.type)
         verify_result_types(self)
 
@@ -143,8 +144,8 @@ class CastOp(IRDLOperation, Decomposable):
         return [builder.insert(generic).result]
 
     def verify_(self) -> None:
-        check_element_type(self.name, self.operand.type)
-        check_element_type(self.name, self.result.type)
+        check_element_type(self.operand.type)
+        check_element_type(self.result.type)
         verify_result_types(self)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xdsl.builder import Builder, InsertPoint
+from xdsl.builder import Builder
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, StringAttr, TensorType
 from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
@@ -21,6 +21,7 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
+from xdsl.rewriter import InsertPoint
 from xdsl.traits import IsolatedFromAbove, Pure
 from xdsl.utils.exceptions import VerifyException
 
@@ -163,7 +164,7 @@ class GenericOp(IRDLOperation, InferShapes):
         """The scalar that the body yields."""
         terminator = self.body.block.last_op
         if not isinstance(terminator, YieldOp) or len(terminator.values) != 1:
-            raise VerifyException("lin.generic: expected a body that ends in lin.yield of one value")
+            raise VerifyException("expected a body that ends in lin.yield of one value")
         return terminator.values[0]
 
     def extents(self) -> tuple[Expr, ...]:
@@ -192,10 +193,10 @@ class GenericOp(IRDLOperation, InferShapes):
         for operand_type, dims in zip(operand_types, self.operand_maps, strict=True):
             if not is_tensor(operand_type):
                 continue
-            sizes = shape_of(operand_type)
-            if len(sizes) != len(dims):
+            operand_sizes = shape_of(operand_type)
+            if len(operand_sizes) != len(dims):
                 raise TilewrightError(f"lin.generic: expected an operand of rank {len(dims)}, got {operand_type}")
-            for d, size in zip(dims, sizes, strict=True):
+            for d, size in zip(dims, operand_sizes, strict=True):
                 if d is not None and not equal_dims(self, found.setdefault(d, size), size):
                     raise TilewrightError(f"lin.generic: expected one size of d{d}, got {found[d]} and {size}")
         stated = partial_shape(self.result.type)
@@ -228,39 +229,33 @@ class GenericOp(IRDLOperation, InferShapes):
     def _verify_maps(self) -> None:
         if len(self.maps) != len(self.ins) + 1:
             raise VerifyException(
-                f"lin.generic: expected {len(self.ins) + 1} indexing maps (operands and result), got {len(self.maps)}"
+                f"expected {len(self.ins) + 1} indexing maps (operands and result), got {len(self.maps)}"
             )
         out = self.maps[-1]
         for position, m in enumerate(self.maps):
             if m.num_dims != out.num_dims or m.num_symbols:
-                raise VerifyException(
-                    f"lin.generic: expected maps over {out.num_dims} dims and no symbols, got {m} at {position}"
-                )
+                raise VerifyException(f"expected maps over {out.num_dims} dims and no symbols, got {m} at {position}")
             for result in m.results:
                 if not isinstance(result, AffineDimExpr) and result != AffineConstantExpr(0):
-                    raise VerifyException(
-                        f"lin.generic: expected an iteration dim or 0 as index, got {result} in map {position}"
-                    )
+                    raise VerifyException(f"expected an iteration dim or 0 as index, got {result} in map {position}")
         dims = dims_of_map(out)
         if None in dims or len(set(dims)) != len(dims):
-            raise VerifyException(f"lin.generic: expected distinct iteration dims in out, got {out}")
+            raise VerifyException(f"expected distinct iteration dims in out, got {out}")
         for position, (operand, dims) in enumerate(zip(self.ins, self.operand_maps, strict=True)):
-            check_element_type("lin.generic", operand.type)
+            check_element_type(operand.type)
             rank = operand.type.get_num_dims() if is_tensor(operand.type) else 0
             if len(dims) != rank:
                 raise VerifyException(
-                    f"lin.generic: expected {rank} indices for operand {position}: {operand.type}, got {len(dims)}"
+                    f"expected {rank} indices for operand {position}: {operand.type}, got {len(dims)}"
                 )
         rank = self.result.type.get_num_dims()
         if len(self.out_map) != rank:
-            raise VerifyException(
-                f"lin.generic: expected {rank} dims in out for {self.result.type}, got {len(self.out_map)}"
-            )
-        check_element_type("lin.generic", self.result.type)
+            raise VerifyException(f"expected {rank} dims in out for {self.result.type}, got {len(self.out_map)}")
+        check_element_type(self.result.type)
         named = {d for m in self.operand_maps for d in m} | set(self.out_map)
         for d in range(self.iteration_dims):
             if d not in named:
-                raise VerifyException(f"lin.generic: expected d{d} in an operand or in out, got it in none")
+                raise VerifyException(f"expected d{d} in an operand or in out, got it in none")
 
     def _verify_sizes(self) -> None:
         extents = self._partial_extents(partial_shape(self.result.type))
@@ -271,20 +266,20 @@ class GenericOp(IRDLOperation, InferShapes):
                 if d is None:
                     if not is_unit(size):
                         raise VerifyException(
-                            f"lin.generic: expected size 1 at index 0 of operand {position} dim {axis}, got {size}"
+                            f"expected size 1 at index 0 of operand {position} dim {axis}, got {size}"
                         )
                 elif not equal_dims(self, extents[d], size):
                     raise VerifyException(
-                        f"lin.generic: expected size {extents[d]} of d{d} for operand {position} dim {axis}, got {size}"
+                        f"expected size {extents[d]} of d{d} for operand {position} dim {axis}, got {size}"
                     )
 
     def _verify_combine(self) -> None:
         combine = self.combine
         reduced = ", ".join(f"d{d}" for d in self.reduction_dims)
         if reduced and combine is None:
-            raise VerifyException(f"lin.generic: expected combine for the reduction dims {reduced}, got none")
+            raise VerifyException(f"expected combine for the reduction dims {reduced}, got none")
         if not reduced and combine is not None:
-            raise VerifyException(f"lin.generic: expected no combine without reduction dims, got {combine}")
+            raise VerifyException(f"expected no combine without reduction dims, got {combine}")
 
     def _verify_body(self) -> None:
         verify_scalar_body(self, self.body.block, [scalar_type(v.type) for v in self.ins], self.result.type)

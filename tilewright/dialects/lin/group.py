@@ -51,23 +51,23 @@ class GroupOp(IRDLOperation):
         """The values inside that become the results."""
         terminator = self.body.block.last_op
         if not isinstance(terminator, YieldOp):
-            raise VerifyException("lin.group: expected a body that ends in lin.yield")
+            raise VerifyException("expected a body that ends in lin.yield")
         return tuple(terminator.values)
 
     def verify_(self) -> None:
         for value in self.ins:
-            check_element_type(self.name, value.type)
+            check_element_type(value.type)
         expected = [value.type for value in self.ins]
         got = [argument.type for argument in self.body.block.args]
         if expected != got:
-            raise VerifyException(f"lin.group: expected body arguments ({_text(expected)}), got ({_text(got)})")
+            raise VerifyException(f"expected body arguments ({_text(expected)}), got ({_text(got)})")
         yielded = [value.type for value in self.yielded]
         results = [result.type for result in self.outs]
         if yielded != results:
-            raise VerifyException(f"lin.group: expected to yield ({_text(results)}), got ({_text(yielded)})")
+            raise VerifyException(f"expected to yield ({_text(results)}), got ({_text(yielded)})")
         for op in self.body.block.ops:
             if not isinstance(op, GenericOp | YieldOp):
-                raise VerifyException(f"lin.group: expected only lin.generic ops inside, got {op.name}")
+                raise VerifyException(f"expected only lin.generic ops inside, got {op.name}")
 
     @classmethod
     def parse(cls, parser: Parser) -> GroupOp:

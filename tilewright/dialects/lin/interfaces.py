@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 from xdsl.builder import Builder
 from xdsl.dialects.builtin import TensorType
@@ -11,14 +12,14 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from tilewright.diagnostics import TilewrightError
-from tilewright.dialects.lin.shapes import equal_dims, partial_shape
+from tilewright.dialects.lin.shapes import equal_dims, is_tensor, partial_shape
 
 
 class InferShapes(Operation, ABC):
     """An op whose result shapes follow from its operand types."""
 
     @abstractmethod
-    def infer_result_types(self, operand_types: Sequence[Attribute]) -> list[TensorType]:
+    def infer_result_types(self, operand_types: Sequence[Attribute]) -> list[TensorType[Any]]:
         """The type of each result, with `#sym.dims`; element types are those that the op already states.
 
         TilewrightError when ranks, sizes or element types do not fit the op. Equality of sizes is asked of the facts
@@ -40,20 +41,20 @@ def verify_result_types(op: InferShapes) -> None:
     A `?` without `#sym.dims` is not known yet and fits any size.
     """
     operand_types = [operand.type for operand in op.operands]
-    if any(size is None for t in operand_types if isinstance(t, TensorType) for size in partial_shape(t)):
+    if any(size is None for t in operand_types if is_tensor(t) for size in partial_shape(t)):
         return
     try:
         inferred = op.infer_result_types(operand_types)
     except TilewrightError as error:
-        raise VerifyException(error.message) from None
+        raise VerifyException(error.message.removeprefix(f"{op.name}: ")) from None
     for result, expected in zip(op.results, inferred, strict=True):
         got = result.type
         sizes = partial_shape(got)
         wanted = partial_shape(expected)
         if (
-            not isinstance(got, TensorType)
+            not is_tensor(got)
             or got.element_type != expected.element_type
             or len(sizes) != len(wanted)
             or not all(equal_dims(op, want, size) for want, size in zip(wanted, sizes, strict=True))
         ):
-            raise VerifyException(f"{op.name}: expected result type {expected}, got {got}")
+            raise VerifyException(f"expected result type {expected}, got {got}")

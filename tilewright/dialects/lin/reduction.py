@@ -98,12 +98,12 @@ class ReduceOp(IRDLOperation, Decomposable):
         return [value if accumulator == target else builder.insert(CastOp(value, target)).result]
 
     def verify_(self) -> None:
-        check_element_type(self.name, self.operand.type)
+        check_element_type(self.operand.type)
         source = as_tensor(self.operand.type).element_type
         target = self.result.type.element_type
         widened = (isinstance(source, AnyFloat) and target == f32) or (source == i1 and target == i32)
         if source != target and not widened:
-            raise VerifyException(f"lin.reduce: expected result elements of type {source}, f32 or i32, got {target}")
+            raise VerifyException(f"expected result elements of type {source}, f32 or i32, got {target}")
         Combine.of(self.combine_attr)
         verify_result_types(self)
 

@@ -11,9 +11,10 @@ from xdsl.dialects.builtin import (
     Float16Type,
     Float32Type,
     IndexType,
-    IntegerType,
     ModuleOp,
     TensorType,
+    i1,
+    i32,
 )
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import VerifyException
@@ -62,14 +63,14 @@ def is_unit(size: Expr | None) -> bool:
     return size is not None and size.constant == 1
 
 
-def check_element_type(op_name: str, type_: Attribute) -> None:
+def check_element_type(type_: Attribute) -> None:
     """VerifyException unless the tensor's elements (or the scalar) have a type that `lin` computes with."""
     scalar = scalar_type(type_)
     if isinstance(scalar, Float32Type | Float16Type | BFloat16Type | IndexType):
         return
-    if isinstance(scalar, IntegerType) and scalar.width.data in (1, 32):
+    if scalar in (i1, i32):
         return
-    raise VerifyException(f"{op_name}: expected elements of type f32, f16, bf16, i32, i1 or index, got {scalar}")
+    raise VerifyException(f"expected elements of type f32, f16, bf16, i32, i1 or index, got {scalar}")
 
 
 def equal_dims(op: Operation, left: Expr | None, right: Expr | None) -> bool:

@@ -88,12 +88,10 @@ class SoftmaxOp(IRDLOperation, Decomposable):
         return [builder.insert(quotient).result]
 
     def verify_(self) -> None:
-        check_element_type(self.name, self.operand.type)
+        check_element_type(self.operand.type)
         source, target = as_tensor(self.operand.type).element_type, self.result.type.element_type
         if not isinstance(source, AnyFloat) or source != target:
-            raise VerifyException(
-                f"lin.softmax: expected one float type for operand and result, got {source}, {target}"
-            )
+            raise VerifyException(f"expected one float type for operand and result, got {source}, {target}")
         verify_result_types(self)
 
     @classmethod

@@ -71,7 +71,7 @@ class TransposeOp(IRDLOperation, Decomposable):
         return [builder.insert(generic).result]
 
     def verify_(self) -> None:
-        check_element_type(self.name, self.operand.type)
+        check_element_type(self.operand.type)
         verify_result_types(self)
 
     @classmethod
