@@ -1,0 +1,1 @@
+"""`host`: the launch plan. Import ops from the modules of this folder."""

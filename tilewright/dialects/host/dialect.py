@@ -1,0 +1,7 @@
+"""The `host` dialect."""
+
+from xdsl.ir import Dialect
+
+from tilewright.dialects.host.ops import AllocOp, BindOp, DispatchOp, FuncOp, GuardOp, LaunchOp, OutputOp
+
+Host = Dialect("host", [AllocOp, BindOp, DispatchOp, FuncOp, GuardOp, LaunchOp, OutputOp], [])

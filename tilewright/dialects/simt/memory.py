@@ -1,0 +1,318 @@
+"""Memory at the simt level: shared arrays, register arrays, vector loads and stores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType, i1, i32, i64
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import (
+    AnyAttr,
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import MemoryAllocEffect, MemoryReadEffect, MemoryWriteEffect, Pure
+from xdsl.utils.exceptions import VerifyException
+
+from tilewright.dialects.assembly import (
+    i64_attr,
+    parse_optional_values,
+    parse_value,
+    print_optional_values,
+)
+from tilewright.dialects.simt.structure import is_static_index
+from tilewright.dialects.simt.types import GlobalType, RegsType, SharedType
+
+WIDTHS = (1, 2, 4, 8, 16)
+
+
+def zero_of(element: Attribute) -> Attribute:
+    """The zero of an element type, as the attribute that masked loads fill with."""
+    if isinstance(element, AnyFloat):
+        return FloatAttr(0.0, element)
+    if isinstance(element, IntegerType):
+        return IntegerAttr(0, element)
+    raise VerifyException(f"expected a float or integer element type, got {element}")
+
+
+@irdl_op_definition
+class SharedOp(IRDLOperation):
+    """`%s = simt.shared at 4096 : !simt.smem<[64, 17], f32>`: an array at a byte offset of the block's shared memory."""
+
+    name = "simt.shared"
+    offset = prop_def(IntegerAttr)
+    res = result_def(SharedType)
+    traits = traits_def(Pure())
+
+    def __init__(self, offset: int, type: SharedType) -> None:
+        super().__init__(properties={"offset": i64_attr(offset)}, result_types=[type])
+
+    @classmethod
+    def parse(cls, parser: Parser) -> SharedOp:
+        parser.parse_keyword("at")
+        offset = parser.parse_integer()
+        parser.parse_punctuation(":")
+        type_ = parser.parse_type()
+        if not isinstance(type_, SharedType):
+            parser.raise_error(f"expected a !simt.smem type, got {type_}")
+        return cls(offset, type_)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f" at {self.offset.value.data} : ")
+        printer.print_attribute(self.res.type)
+
+
+@irdl_op_definition
+class RegsAllocOp(IRDLOperation):
+    """`%r = simt.regs.alloc : !simt.regs<[8, 8], f32>`: a per-thread register array, undefined until written."""
+
+    name = "simt.regs.alloc"
+    res = result_def(RegsType)
+    traits = traits_def(MemoryAllocEffect())
+
+    def __init__(self, type: RegsType) -> None:
+        super().__init__(result_types=[type])
+
+    @classmethod
+    def parse(cls, parser: Parser) -> RegsAllocOp:
+        parser.parse_punctuation(":")
+        type_ = parser.parse_type()
+        if not isinstance(type_, RegsType):
+            parser.raise_error(f"expected a !simt.regs type, got {type_}")
+        return cls(type_)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" : ")
+        printer.print_attribute(self.res.type)
+
+
+def check_register_indices(regs: SSAValue, indices: Sequence[SSAValue]) -> None:
+    """One index for each dim of the register array, each static (see `RegsType`)."""
+    assert isinstance(regs.type, RegsType)
+    if len(indices) != len(regs.type.sizes):
+        raise VerifyException(f"expected {len(regs.type.sizes)} register indices, got {len(indices)}")
+    for i in indices:
+        if i.type != i32:
+            raise VerifyException(f"register indices are i32, got {i.type}")
+        if not is_static_index(i):
+            raise VerifyException("a register index must be a constant or made of simt.unroll variables")
+
+
+@irdl_op_definition
+class RegsLoadOp(IRDLOperation):
+    """`%v = simt.regs.load %r[%i, %j]`."""
+
+    name = "simt.regs.load"
+    regs = operand_def(RegsType)
+    indices = var_operand_def(i32)
+    res = result_def()
+    traits = traits_def(MemoryReadEffect())
+
+    def __init__(self, regs: SSAValue, indices: Sequence[SSAValue]) -> None:
+        assert isinstance(regs.type, RegsType)
+        super().__init__(operands=[regs, list(indices)], result_types=[regs.type.element])
+
+    def verify_(self) -> None:
+        check_register_indices(self.regs, self.indices)
+        if self.res.type != self.regs.type.element:
+            raise VerifyException(f"expected result type {self.regs.type.element}, got {self.res.type}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> RegsLoadOp:
+        regs = parse_value(parser)
+        if not isinstance(regs.type, RegsType):
+            parser.raise_error(f"expected a register array, got {regs.type}")
+        return cls(regs, parse_optional_values(parser))
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.regs)
+        print_optional_values(printer, self.indices)
+
+
+@irdl_op_definition
+class RegsStoreOp(IRDLOperation):
+    """`simt.regs.store %v to %r[%i, %j]`."""
+
+    name = "simt.regs.store"
+    value = operand_def()
+    regs = operand_def(RegsType)
+    indices = var_operand_def(i32)
+    traits = traits_def(MemoryWriteEffect())
+
+    def __init__(self, value: SSAValue, regs: SSAValue, indices: Sequence[SSAValue]) -> None:
+        super().__init__(operands=[value, regs, list(indices)])
+
+    def verify_(self) -> None:
+        check_register_indices(self.regs, self.indices)
+        assert isinstance(self.regs.type, RegsType)
+        if self.value.type != self.regs.type.element:
+            raise VerifyException(f"expected a value of type {self.regs.type.element}, got {self.value.type}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> RegsStoreOp:
+        value = parse_value(parser)
+        parser.parse_keyword("to")
+        return cls(value, parse_value(parser), parse_optional_values(parser))
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.value)
+        printer.print_string(" to ")
+        printer.print_operand(self.regs)
+        print_optional_values(printer, self.indices)
+
+
+def _check_access(memory: SSAValue, index: SSAValue, regs: SSAValue, indices: Sequence[SSAValue], width: int) -> None:
+    assert isinstance(memory.type, GlobalType | SharedType)
+    assert isinstance(regs.type, RegsType)
+    if memory.type.element != regs.type.element:
+        raise VerifyException(f"memory holds {memory.type.element}, registers hold {regs.type.element}")
+    if index.type not in (i32, i64):
+        raise VerifyException(f"the element index is i32 or i64, got {index.type}")
+    if width not in WIDTHS:
+        raise VerifyException(f"width must be one of {WIDTHS}, got {width}")
+    check_register_indices(regs, indices)
+    if width > 1 and (not regs.type.sizes or regs.type.sizes[-1] < width):
+        raise VerifyException(f"width {width} exceeds the last register dim of {regs.type}")
+
+
+@irdl_op_definition
+class LoadOp(IRDLOperation):
+    """`simt.load %p[%i] into %r[%a, %b] width 4 if %m else 0.0 : f32`.
+
+    Reads `width` consecutive elements from element index %i of global or shared memory into registers
+    `r[a, b .. b + width - 1]`. Where the mask is false nothing is read and the registers get the `else` constant.
+    With width > 1 the address is a multiple of width elements.
+    """
+
+    name = "simt.load"
+    memory = operand_def(GlobalType | SharedType)
+    index = operand_def(AnyAttr())
+    regs = operand_def(RegsType)
+    indices = var_operand_def(i32)
+    mask = opt_operand_def(i1)
+    width = prop_def(IntegerAttr)
+    other = prop_def(AnyAttr())
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    def __init__(
+        self,
+        memory: SSAValue,
+        index: SSAValue,
+        regs: SSAValue,
+        indices: Sequence[SSAValue],
+        width: int = 1,
+        mask: SSAValue | None = None,
+        other: Attribute | None = None,
+    ) -> None:
+        assert isinstance(regs.type, RegsType)
+        super().__init__(
+            operands=[memory, index, regs, list(indices), [] if mask is None else [mask]],
+            properties={"width": i64_attr(width), "other": other or zero_of(regs.type.element)},
+        )
+
+    def verify_(self) -> None:
+        _check_access(self.memory, self.index, self.regs, self.indices, self.width.value.data)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> LoadOp:
+        memory = parse_value(parser)
+        with parser.in_square_brackets():
+            index = parse_value(parser)
+        parser.parse_keyword("into")
+        regs = parse_value(parser)
+        indices = parse_optional_values(parser)
+        parser.parse_keyword("width")
+        width = parser.parse_integer()
+        mask, other = None, None
+        if parser.parse_optional_keyword("if"):
+            mask = parse_value(parser)
+            parser.parse_keyword("else")
+            other = parser.parse_attribute()
+        if not isinstance(regs.type, RegsType):
+            parser.raise_error(f"expected a register array after `into`, got {regs.type}")
+        return cls(memory, index, regs, indices, width, mask, other)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.memory)
+        with printer.in_square_brackets():
+            printer.print_operand(self.index)
+        printer.print_string(" into ")
+        printer.print_operand(self.regs)
+        print_optional_values(printer, self.indices)
+        printer.print_string(f" width {self.width.value.data}")
+        if self.mask is not None:
+            printer.print_string(" if ")
+            printer.print_operand(self.mask)
+            printer.print_string(" else ")
+            printer.print_attribute(self.other)
+
+
+@irdl_op_definition
+class StoreOp(IRDLOperation):
+    """`simt.store %r[%a, %b] to %p[%i] width 4 if %m`: the opposite of `simt.load`; nothing is written where the mask is false."""
+
+    name = "simt.store"
+    regs = operand_def(RegsType)
+    indices = var_operand_def(i32)
+    memory = operand_def(GlobalType | SharedType)
+    index = operand_def(AnyAttr())
+    mask = opt_operand_def(i1)
+    width = prop_def(IntegerAttr)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    def __init__(
+        self,
+        regs: SSAValue,
+        indices: Sequence[SSAValue],
+        memory: SSAValue,
+        index: SSAValue,
+        width: int = 1,
+        mask: SSAValue | None = None,
+    ) -> None:
+        super().__init__(
+            operands=[regs, list(indices), memory, index, [] if mask is None else [mask]],
+            properties={"width": i64_attr(width)},
+        )
+
+    def verify_(self) -> None:
+        _check_access(self.memory, self.index, self.regs, self.indices, self.width.value.data)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> StoreOp:
+        regs = parse_value(parser)
+        indices = parse_optional_values(parser)
+        parser.parse_keyword("to")
+        memory = parse_value(parser)
+        with parser.in_square_brackets():
+            index = parse_value(parser)
+        parser.parse_keyword("width")
+        width = parser.parse_integer()
+        mask = parse_value(parser) if parser.parse_optional_keyword("if") else None
+        return cls(regs, indices, memory, index, width, mask)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.regs)
+        print_optional_values(printer, self.indices)
+        printer.print_string(" to ")
+        printer.print_operand(self.memory)
+        with printer.in_square_brackets():
+            printer.print_operand(self.index)
+        printer.print_string(f" width {self.width.value.data}")
+        if self.mask is not None:
+            printer.print_string(" if ")
+            printer.print_operand(self.mask)

@@ -1,0 +1,235 @@
+"""Structure of a simt kernel: the kernel itself, thread and block ids, statically unrolled loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, SymbolNameConstraint, i32, i64
+from xdsl.ir import Block, Region, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import IsolatedFromAbove, NoTerminator, Pure, RecursiveMemoryEffect, SymbolOpInterface
+from xdsl.utils.exceptions import VerifyException
+
+from tilewright.dialects.assembly import i64_attr, parse_extra_attributes, parse_i64, parse_word, print_extra_attributes
+from tilewright.dialects.simt.types import GlobalType
+from tilewright.dialects.sym.attributes import ExprAttr, RelationAttr, parse_expr_from, parse_relation_from
+
+DIMENSIONS = ("x", "y", "z")
+
+
+@irdl_op_definition
+class KernelOp(IRDLOperation):
+    """A kernel: pointers first, then scalars (i32 or i64) that the host binds to the expressions in `params`.
+
+    `threads` is the block size (one dimension), `smem` the bytes of dynamic shared memory, `grid` the number of blocks as an
+    expression that the host evaluates, `assumes` what the code relies on: each entry is proved or guarded by the host plan.
+    """
+
+    name = "simt.kernel"
+    sym_name = prop_def(SymbolNameConstraint())
+    threads = prop_def(IntegerAttr)
+    smem = prop_def(IntegerAttr)
+    grid = prop_def(ExprAttr)
+    params = prop_def(ArrayAttr[ExprAttr])
+    assumes = prop_def(ArrayAttr[RelationAttr])
+    body = region_def("single_block")
+    traits = traits_def(SymbolOpInterface(), IsolatedFromAbove(), NoTerminator())
+
+    def __init__(
+        self,
+        name: str,
+        threads: int,
+        grid: ExprAttr,
+        params: Sequence[ExprAttr],
+        assumes: Sequence[RelationAttr],
+        body: Region,
+        smem: int = 0,
+    ) -> None:
+        super().__init__(
+            properties={
+                "sym_name": StringAttr(name),
+                "threads": i64_attr(threads),
+                "smem": i64_attr(smem),
+                "grid": grid,
+                "params": ArrayAttr(params),
+                "assumes": ArrayAttr(assumes),
+            },
+            regions=[body],
+        )
+
+    @property
+    def pointers(self) -> list[SSAValue]:
+        """The global pointer arguments, in launch order."""
+        return [a for a in self.body.block.args if isinstance(a.type, GlobalType)]
+
+    @property
+    def scalars(self) -> list[SSAValue]:
+        """The scalar arguments, one for each entry of `params`."""
+        return [a for a in self.body.block.args if not isinstance(a.type, GlobalType)]
+
+    def verify_(self) -> None:
+        args = self.body.block.args
+        n = len(self.pointers)
+        if any(isinstance(a.type, GlobalType) for a in args[n:]):
+            raise VerifyException("pointers must come before scalars")
+        if len(self.scalars) != len(self.params.data):
+            raise VerifyException(
+                f"expected one scalar argument for each of {len(self.params.data)} params, got {len(self.scalars)}"
+            )
+        for a in self.scalars:
+            if a.type not in (i32, i64):
+                raise VerifyException(f"scalar arguments are i32 or i64, got {a.type}")
+        threads = self.threads.value.data
+        if not 1 <= threads <= 1024 or threads % 32:
+            raise VerifyException(f"threads must be a multiple of 32 from 32 to 1024, got {threads}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> KernelOp:
+        name = parser.parse_symbol_name()
+        args = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
+        parser.parse_keyword("threads")
+        threads = parser.parse_integer()
+        parser.parse_keyword("smem")
+        smem = parser.parse_integer()
+        parser.parse_keyword("grid")
+        with parser.in_square_brackets():
+            grid = ExprAttr(parse_expr_from(parser))
+        params: list[ExprAttr] = []
+        if parser.parse_optional_keyword("params"):
+            params = parser.parse_comma_separated_list(
+                parser.Delimiter.SQUARE, lambda: ExprAttr(parse_expr_from(parser))
+            )
+        assumes: list[RelationAttr] = []
+        if parser.parse_optional_keyword("assumes"):
+            assumes = parser.parse_comma_separated_list(
+                parser.Delimiter.SQUARE, lambda: RelationAttr(parse_relation_from(parser))
+            )
+        extra = parse_extra_attributes(parser)
+        body = parser.parse_region(args)
+        op = cls(name.data, threads, grid, params, assumes, body, smem)
+        op.attributes.update(extra)
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_symbol_name(self.sym_name.data)
+        with printer.in_parens():
+            printer.print_list(self.body.block.args, printer.print_block_argument)
+        printer.print_string(f" threads {self.threads.value.data} smem {self.smem.value.data} grid [{self.grid.data}]")
+        if self.params.data:
+            printer.print_string(f" params [{', '.join(str(p.data) for p in self.params.data)}]")
+        if self.assumes.data:
+            printer.print_string(f" assumes [{', '.join(str(a.data) for a in self.assumes.data)}]")
+        print_extra_attributes(printer, self)
+        printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False)
+
+
+@irdl_op_definition
+class TidOp(IRDLOperation):
+    """Index of the thread in its block, 0 <= tid < threads, as i32."""
+
+    name = "simt.tid"
+    res = result_def(i32)
+    traits = traits_def(Pure())
+    assembly_format: ClassVar[str] = "attr-dict"
+
+    def __init__(self) -> None:
+        super().__init__(result_types=[i32])
+
+
+@irdl_op_definition
+class BlockIdOp(IRDLOperation):
+    """Index of the block in the grid along x, y or z, as i32."""
+
+    name = "simt.block_id"
+    dim = prop_def(StringAttr)
+    res = result_def(i32)
+    traits = traits_def(Pure())
+
+    def __init__(self, dim: str = "x") -> None:
+        super().__init__(properties={"dim": StringAttr(dim)}, result_types=[i32])
+
+    def verify_(self) -> None:
+        if self.dim.data not in DIMENSIONS:
+            raise VerifyException(f"expected dim x, y or z, got {self.dim.data}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> BlockIdOp:
+        op = cls(parse_word(parser, DIMENSIONS, "dim").data)
+        op.attributes.update(parser.parse_optional_attr_dict())
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f" {self.dim.data}")
+        printer.print_op_attributes(self.attributes)
+
+
+@irdl_op_definition
+class UnrollOp(IRDLOperation):
+    """`simt.unroll %i < 8 { ... }`: a loop with a static trip count that the compiler unrolls fully.
+
+    It stays rolled in IR. The variable is an i32 that counts from 0; the body carries no values.
+    """
+
+    name = "simt.unroll"
+    count = prop_def(IntegerAttr)
+    body = region_def("single_block")
+    traits = traits_def(NoTerminator(), RecursiveMemoryEffect())
+
+    def __init__(self, count: int, body: Region | None = None) -> None:
+        if body is None:
+            body = Region(Block(arg_types=[i32]))
+        super().__init__(properties={"count": i64_attr(count)}, regions=[body])
+
+    @property
+    def variable(self) -> SSAValue:
+        """The loop variable."""
+        return self.body.block.args[0]
+
+    def verify_(self) -> None:
+        args = self.body.block.args
+        if len(args) != 1 or args[0].type != i32:
+            raise VerifyException("expected one i32 loop variable")
+        if self.count.value.data < 1:
+            raise VerifyException(f"expected a trip count of at least 1, got {self.count.value.data}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> UnrollOp:
+        variable = parser.parse_argument(expect_type=False).resolve(i32)
+        parser.parse_punctuation("<")
+        count = parse_i64(parser)
+        extra = parse_extra_attributes(parser)
+        op = cls(count.value.data, parser.parse_region([variable]))
+        op.attributes.update(extra)
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_block_argument(self.body.block.args[0], print_type=False)
+        printer.print_string(f" < {self.count.value.data}")
+        print_extra_attributes(printer, self)
+        printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False)
+
+
+def is_static_index(value: SSAValue) -> bool:
+    """Whether an index is made of constants and unroll variables alone, so that a register array may use it."""
+    owner = value.owner
+    if isinstance(owner, Block):
+        return isinstance(owner.parent_op(), UnrollOp)
+    if owner.name == "arith.constant":
+        return True
+    if owner.name.startswith("arith.") and not owner.regions:
+        return all(is_static_index(o) for o in owner.operands)
+    return False

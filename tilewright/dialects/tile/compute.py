@@ -1,0 +1,584 @@
+"""What a tile kernel does with buffers: copy, fill, map, reduce, multiply-accumulate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.dialects.builtin import ArrayAttr, IndexType, IntAttr, IntegerAttr, StringAttr
+from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.irdl import (
+    AnyAttr,
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.utils.exceptions import VerifyException
+
+from tilewright.dialects.assembly import (
+    i64_attr,
+    int_array,
+    ints,
+    parse_extra_attributes,
+    parse_optional_values,
+    parse_value,
+    parse_word,
+    print_extra_attributes,
+    print_optional_values,
+)
+from tilewright.dialects.tile.iteration import (
+    Maps,
+    iteration_sizes,
+    maps_attr,
+    maps_of,
+    parse_dim_names,
+    parse_mapped,
+    print_dim_names,
+    print_mapped,
+)
+from tilewright.dialects.tile.structure import YieldOp
+from tilewright.dialects.tile.types import BufType, DistributedLayout
+
+COMBINERS = ("sum", "prod", "max", "min")
+BOUNDS = ("clip", "proved")
+VIAS = ("thread",)
+INSTRUCTIONS = ("fma",)
+index = IndexType()
+
+
+def buffer_type(value: SSAValue) -> BufType:
+    """The type of a buffer operand."""
+    if not isinstance(value.type, BufType):
+        raise VerifyException(f"expected a !tile.buf, got {value.type}")
+    return value.type
+
+
+@irdl_op_definition
+class CopyOp(IRDLOperation):
+    """`tile.copy %x[%m0, %k] to %s bounds [clip, clip] other 0.0 : f32 via thread width 4`.
+
+    Copies a rectangle between memory and shared memory or registers. The rectangle is the whole fragment, or the whole shared
+    buffer when no fragment takes part; the other side may have one offset a dim. Each tile dim of a copy with global memory has a bound:
+    `clip` (elements at or past the size are not read, the tile gets `other` there; nor written) or `proved` (none is past the size).
+    `width` elements along the last dim go in one access. `dist` says which thread moves what when no fragment says it.
+    """
+
+    name = "tile.copy"
+    source = operand_def(BufType)
+    source_offsets = var_operand_def(index)
+    target = operand_def(BufType)
+    target_offsets = var_operand_def(index)
+    bounds = prop_def(ArrayAttr[StringAttr])
+    other = opt_prop_def(AnyAttr())
+    via = opt_prop_def(StringAttr)
+    width = opt_prop_def(IntegerAttr)
+    dist = opt_prop_def(DistributedLayout)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    def __init__(
+        self,
+        source: SSAValue,
+        source_offsets: Sequence[SSAValue],
+        target: SSAValue,
+        target_offsets: Sequence[SSAValue],
+        *,
+        bounds: Sequence[str] = (),
+        other: Attribute | None = None,
+        via: str | None = None,
+        width: int | None = None,
+        dist: DistributedLayout | None = None,
+    ) -> None:
+        super().__init__(
+            operands=[source, list(source_offsets), target, list(target_offsets)],
+            properties={
+                "bounds": ArrayAttr([StringAttr(b) for b in bounds]),
+                "other": other,
+                "via": None if via is None else StringAttr(via),
+                "width": None if width is None else i64_attr(width),
+                "dist": dist,
+            },
+        )
+
+    @property
+    def spaces(self) -> tuple[str, str]:
+        """Memory spaces of source and target."""
+        return buffer_type(self.source).space.data, buffer_type(self.target).space.data
+
+    @property
+    def tile_type(self) -> BufType:
+        """The buffer whose whole extent is copied: the fragment, else the shared buffer."""
+        source, target = buffer_type(self.source), buffer_type(self.target)
+        for space in ("fragment", "shared"):
+            for t in (target, source):
+                if t.space.data == space:
+                    return t
+        raise VerifyException("a copy needs a shared buffer or a fragment on one side")
+
+    @property
+    def distribution(self) -> DistributedLayout | None:
+        """Which thread moves which element: the fragment's layout, else `dist`."""
+        layout = self.tile_type.layout
+        return layout if isinstance(layout, DistributedLayout) else self.dist
+
+    @property
+    def bound_words(self) -> tuple[str, ...]:
+        """`clip` or `proved` for each tile dim; empty without global memory."""
+        return tuple(b.data for b in self.bounds.data)
+
+    def verify_(self) -> None:
+        source, target, tile = buffer_type(self.source), buffer_type(self.target), self.tile_type
+        if source.element != target.element:
+            raise VerifyException(f"expected equal element types, got {source.element} and {target.element}")
+        if source.rank != target.rank:
+            raise VerifyException(f"expected equal ranks, got {source.rank} and {target.rank}")
+        if self.spaces == ("fragment", "fragment"):
+            raise VerifyException("a copy between fragments goes through shared memory")
+        for buffer, offsets, side in ((source, self.source_offsets, "source"), (target, self.target_offsets, "target")):
+            if len(offsets) not in (0, buffer.rank):
+                raise VerifyException(f"expected {buffer.rank} {side} offsets or none, got {len(offsets)}")
+            if offsets and buffer.space.data == "fragment":
+                raise VerifyException("a fragment has no offsets")
+            if buffer.space.data != "global" and any(
+                a > b for a, b in zip(tile.sizes, buffer.sizes, strict=True)
+            ):
+                raise VerifyException(f"tile of sizes {list(tile.sizes)} exceeds {buffer}")
+        if "global" in self.spaces:
+            if len(self.bounds.data) != tile.rank:
+                raise VerifyException(f"expected {tile.rank} bounds, got {len(self.bounds.data)}")
+        elif self.bounds.data:
+            raise VerifyException("bounds belong to copies with global memory")
+        for b in self.bound_words:
+            if b not in BOUNDS:
+                raise VerifyException(f"expected bound clip or proved, got {b}")
+        if self.width is not None and self.width.value.data not in (1, 2, 4, 8, 16):
+            raise VerifyException(f"width must be 1, 2, 4, 8 or 16, got {self.width.value.data}")
+
+    def schedule_gaps(self) -> list[str]:
+        """What is still undecided on this op."""
+        gaps = [] if self.via is not None else ["via"]
+        gaps += [] if self.width is not None else ["width"]
+        return gaps + ([] if self.distribution is not None else ["dist"])
+
+    @classmethod
+    def parse(cls, parser: Parser) -> CopyOp:
+        source, source_offsets = parse_value(parser), parse_optional_values(parser)
+        parser.parse_keyword("to")
+        target, target_offsets = parse_value(parser), parse_optional_values(parser)
+        bounds: list[str] = []
+        if parser.parse_optional_keyword("bounds"):
+            bounds = parser.parse_comma_separated_list(
+                parser.Delimiter.SQUARE, lambda: parse_word(parser, BOUNDS, "bound").data
+            )
+        other = parser.parse_attribute() if parser.parse_optional_keyword("other") else None
+        via = parse_word(parser, VIAS, "via").data if parser.parse_optional_keyword("via") else None
+        width = parser.parse_integer() if parser.parse_optional_keyword("width") else None
+        dist = None
+        if parser.parse_optional_keyword("dist"):
+            found = parser.parse_attribute()
+            if not isinstance(found, DistributedLayout):
+                parser.raise_error(f"expected a #tile.distributed layout, got {found}")
+            dist = found
+        op = cls(
+            source, source_offsets, target, target_offsets, bounds=bounds, other=other, via=via, width=width, dist=dist
+        )
+        op.attributes.update(parse_extra_attributes(parser))
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.source)
+        print_optional_values(printer, self.source_offsets)
+        printer.print_string(" to ")
+        printer.print_operand(self.target)
+        print_optional_values(printer, self.target_offsets)
+        if self.bounds.data:
+            printer.print_string(f" bounds [{', '.join(self.bound_words)}]")
+        if self.other is not None:
+            printer.print_string(" other ")
+            printer.print_attribute(self.other)
+        if self.via is not None:
+            printer.print_string(f" via {self.via.data}")
+        if self.width is not None:
+            printer.print_string(f" width {self.width.value.data}")
+        if self.dist is not None:
+            printer.print_string(" dist ")
+            printer.print_attribute(self.dist)
+        print_extra_attributes(printer, self)
+
+
+@irdl_op_definition
+class FillOp(IRDLOperation):
+    """`tile.fill %acc with 0.0 : f32`: every element of a fragment becomes the constant."""
+
+    name = "tile.fill"
+    target = operand_def(BufType)
+    value = prop_def(AnyAttr())
+    traits = traits_def(MemoryWriteEffect())
+
+    def __init__(self, target: SSAValue, value: Attribute) -> None:
+        super().__init__(operands=[target], properties={"value": value})
+
+    def verify_(self) -> None:
+        if buffer_type(self.target).space.data != "fragment":
+            raise VerifyException("tile.fill writes a fragment")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> FillOp:
+        target = parse_value(parser)
+        parser.parse_keyword("with")
+        return cls(target, parser.parse_attribute())
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.target)
+        printer.print_string(" with ")
+        printer.print_attribute(self.value)
+
+
+def _parse_valid(parser: Parser, names: dict[str, int]) -> tuple[list[int], list[SSAValue]]:
+    """`valid(d1 < %n, d0 < %m)`, or nothing."""
+    dims: list[int] = []
+    limits: list[SSAValue] = []
+    if parser.parse_optional_keyword("valid"):
+        parser.parse_punctuation("(")
+        while True:
+            name = parser.parse_identifier()
+            if name not in names:
+                parser.raise_error(f"{name} is not an iteration dim")
+            parser.parse_punctuation("<")
+            dims.append(names[name])
+            limits.append(parse_value(parser))
+            if not parser.parse_optional_punctuation(","):
+                break
+        parser.parse_punctuation(")")
+    return dims, limits
+
+
+def _print_valid(printer: Printer, dims: Sequence[int], limits: Sequence[SSAValue]) -> None:
+    if not dims:
+        return
+    printer.print_string(" valid(")
+
+    def one(pair: tuple[int, SSAValue]) -> None:
+        printer.print_string(f"d{pair[0]} < ")
+        printer.print_operand(pair[1])
+
+    printer.print_list(list(zip(dims, limits, strict=True)), one)
+    printer.print_string(")")
+
+
+@irdl_op_definition
+class MapOp(IRDLOperation):
+    """`tile.map (d0, d1) ins(%a[d0, d1], %b[d1]) outs(%o[d0, d1]) valid(d1 < %n) { ^bb0(%x: f32, %y: f32): ... tile.yield %z }`.
+
+    The body computes one element of each output from one element of each input (scalars go in as they are), on fragments. Where an
+    iteration dim is at or past its `valid` limit (an index value) the outputs keep what they hold.
+    An output may also be an input: it is read before it is written.
+    """
+
+    name = "tile.map"
+    inputs = var_operand_def()
+    outputs = var_operand_def(BufType)
+    limits = var_operand_def(index)
+    maps = prop_def(Maps)
+    iteration = prop_def(IntegerAttr)
+    valid = prop_def(ArrayAttr[IntAttr])
+    body = region_def("single_block")
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    def __init__(
+        self,
+        iteration: int,
+        inputs: Sequence[tuple[SSAValue, Sequence[int]]],
+        outputs: Sequence[tuple[SSAValue, Sequence[int]]],
+        body: Region,
+        *,
+        valid: Mapping[int, SSAValue] | None = None,
+    ) -> None:
+        valid = valid or {}
+        super().__init__(
+            operands=[[v for v, _ in inputs], [v for v, _ in outputs], list(valid.values())],
+            properties={
+                "maps": maps_attr([m for _, m in (*inputs, *outputs)]),
+                "iteration": i64_attr(iteration),
+                "valid": int_array(list(valid)),
+            },
+            regions=[body],
+        )
+
+    @property
+    def mapped_inputs(self) -> list[tuple[SSAValue, tuple[int, ...]]]:
+        """Inputs with their maps."""
+        return list(zip(self.inputs, maps_of(self.maps)[: len(self.inputs)], strict=True))
+
+    @property
+    def mapped_outputs(self) -> list[tuple[SSAValue, tuple[int, ...]]]:
+        """Outputs with their maps."""
+        return list(zip(self.outputs, maps_of(self.maps)[len(self.inputs) :], strict=True))
+
+    @property
+    def valid_limits(self) -> dict[int, SSAValue]:
+        """Iteration dim to the index value that it must be below."""
+        return dict(zip(ints(self.valid), self.limits, strict=True))
+
+    @property
+    def sizes(self) -> list[int | None]:
+        """Static extents of the iteration dims."""
+        return iteration_sizes(self.iteration.value.data, [*self.inputs, *self.outputs], maps_of(self.maps))
+
+    def verify_(self) -> None:
+        if len(self.maps.data) != len(self.inputs) + len(self.outputs):
+            raise VerifyException("expected one map for each input and output")
+        if any(s is None for s in self.sizes):
+            raise VerifyException("every iteration dim must index a buffer")
+        if len(self.valid.data) != len(self.limits):
+            raise VerifyException("expected one limit for each valid dim")
+        for value in (*self.inputs, *self.outputs):
+            if isinstance(value.type, BufType) and value.type.space.data != "fragment":
+                raise VerifyException(f"tile.map works on fragments, got {value.type.space.data}")
+        args = self.body.block.args
+        expected = [v.type.element if isinstance(v.type, BufType) else v.type for v in self.inputs]
+        if [a.type for a in args] != expected:
+            raise VerifyException(f"expected body arguments {expected}, got {[a.type for a in args]}")
+        last = self.body.block.last_op
+        if not isinstance(last, YieldOp) or [v.type for v in last.values] != [
+            buffer_type(o).element for o in self.outputs
+        ]:
+            raise VerifyException("the body must end in tile.yield with one value of each output's element type")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> MapOp:
+        names = parse_dim_names(parser)
+        parser.parse_keyword("ins")
+        inputs = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_mapped(parser, names))
+        parser.parse_keyword("outs")
+        outputs = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_mapped(parser, names))
+        dims, limits = _parse_valid(parser, names)
+        extra = parse_extra_attributes(parser)
+        body = parser.parse_region()
+        op = cls(len(names), inputs, outputs, body, valid=dict(zip(dims, limits, strict=True)))
+        op.attributes.update(extra)
+        return op
+
+    def print(self, printer: Printer) -> None:
+        print_dim_names(printer, self.iteration.value.data)
+        for word, pairs in (("ins", self.mapped_inputs), ("outs", self.mapped_outputs)):
+            printer.print_string(f" {word}(")
+            printer.print_list(pairs, lambda p: print_mapped(printer, *p))
+            printer.print_string(")")
+        _print_valid(printer, ints(self.valid), self.limits)
+        print_extra_attributes(printer, self)
+        printer.print_string(" ")
+        printer.print_region(self.body)
+
+
+@irdl_op_definition
+class ReduceOp(IRDLOperation):
+    """`tile.reduce sum (d0, d1) %v[d0, d1] into %s[d0] valid(d1 < %n) scratch %w`.
+
+    Combines the elements along the dims that the target lacks with what the target holds, over all threads of the block; every
+    thread that holds a copy of a target element gets the result. Elements at or past a `valid` limit do not take part.
+    `scratch` is a shared buffer with one element a warp and target element, present when threads of more than one warp take part; the op waits
+    for the block before and after it uses the scratch.
+    """
+
+    name = "tile.reduce"
+    source = operand_def(BufType)
+    target = operand_def(BufType)
+    limits = var_operand_def(index)
+    scratch = opt_operand_def(BufType)
+    combine = prop_def(StringAttr)
+    maps = prop_def(Maps)
+    iteration = prop_def(IntegerAttr)
+    valid = prop_def(ArrayAttr[IntAttr])
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    def __init__(
+        self,
+        combine: str,
+        iteration: int,
+        source: tuple[SSAValue, Sequence[int]],
+        target: tuple[SSAValue, Sequence[int]],
+        *,
+        valid: Mapping[int, SSAValue] | None = None,
+        scratch: SSAValue | None = None,
+    ) -> None:
+        valid = valid or {}
+        super().__init__(
+            operands=[source[0], target[0], list(valid.values()), [] if scratch is None else [scratch]],
+            properties={
+                "combine": StringAttr(combine),
+                "maps": maps_attr([source[1], target[1]]),
+                "iteration": i64_attr(iteration),
+                "valid": int_array(list(valid)),
+            },
+        )
+
+    @property
+    def source_map(self) -> tuple[int, ...]:
+        """Iteration dim of each source dim."""
+        return maps_of(self.maps)[0]
+
+    @property
+    def target_map(self) -> tuple[int, ...]:
+        """Iteration dim of each target dim."""
+        return maps_of(self.maps)[1]
+
+    @property
+    def reduced_dims(self) -> tuple[int, ...]:
+        """Iteration dims that the target lacks."""
+        return tuple(d for d in range(self.iteration.value.data) if d not in self.target_map)
+
+    @property
+    def valid_limits(self) -> dict[int, SSAValue]:
+        """Iteration dim to the index value that it must be below."""
+        return dict(zip(ints(self.valid), self.limits, strict=True))
+
+    @property
+    def sizes(self) -> list[int | None]:
+        """Static extents of the iteration dims."""
+        return iteration_sizes(self.iteration.value.data, [self.source, self.target], maps_of(self.maps))
+
+    def verify_(self) -> None:
+        if self.combine.data not in COMBINERS:
+            raise VerifyException(f"expected {', '.join(COMBINERS)}, got {self.combine.data}")
+        if any(s is None for s in self.sizes):
+            raise VerifyException("every iteration dim must index a buffer")
+        if len(self.valid.data) != len(self.limits):
+            raise VerifyException("expected one limit for each valid dim")
+        source, target = buffer_type(self.source), buffer_type(self.target)
+        if source.element != target.element:
+            raise VerifyException(f"expected equal element types, got {source.element} and {target.element}")
+        if source.space.data != "fragment" or target.space.data != "fragment":
+            raise VerifyException("tile.reduce works on fragments")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ReduceOp:
+        combine = parse_word(parser, COMBINERS, "combiner").data
+        names = parse_dim_names(parser)
+        source = parse_mapped(parser, names)
+        parser.parse_keyword("into")
+        target = parse_mapped(parser, names)
+        dims, limits = _parse_valid(parser, names)
+        scratch = parse_value(parser) if parser.parse_optional_keyword("scratch") else None
+        op = cls(combine, len(names), source, target, valid=dict(zip(dims, limits, strict=True)), scratch=scratch)
+        op.attributes.update(parse_extra_attributes(parser))
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f" {self.combine.data}")
+        print_dim_names(printer, self.iteration.value.data)
+        printer.print_string(" ")
+        print_mapped(printer, self.source, self.source_map)
+        printer.print_string(" into ")
+        print_mapped(printer, self.target, self.target_map)
+        _print_valid(printer, ints(self.valid), self.limits)
+        if self.scratch is not None:
+            printer.print_string(" scratch ")
+            printer.print_operand(self.scratch)
+        print_extra_attributes(printer, self)
+
+
+@irdl_op_definition
+class MmaOp(IRDLOperation):
+    """`tile.mma (d0, d1, d2) %a[d0, d2], %b[d2, d1] into %acc[d0, d1] inst fma`: acc += a * b, summed over the dims acc lacks.
+
+    Operands are converted to the accumulator's type (exactly), then each product is added by a fused multiply-add (integers: multiply, add)
+    in increasing order of the summed dims.
+    """
+
+    name = "tile.mma"
+    lhs = operand_def(BufType)
+    rhs = operand_def(BufType)
+    acc = operand_def(BufType)
+    maps = prop_def(Maps)
+    iteration = prop_def(IntegerAttr)
+    inst = opt_prop_def(StringAttr)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    def __init__(
+        self,
+        iteration: int,
+        lhs: tuple[SSAValue, Sequence[int]],
+        rhs: tuple[SSAValue, Sequence[int]],
+        acc: tuple[SSAValue, Sequence[int]],
+        *,
+        inst: str | None = None,
+    ) -> None:
+        super().__init__(
+            operands=[lhs[0], rhs[0], acc[0]],
+            properties={
+                "maps": maps_attr([lhs[1], rhs[1], acc[1]]),
+                "iteration": i64_attr(iteration),
+                "inst": None if inst is None else StringAttr(inst),
+            },
+        )
+
+    @property
+    def operand_dims(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+        """Maps of lhs, rhs and accumulator."""
+        lhs, rhs, acc = maps_of(self.maps)
+        return lhs, rhs, acc
+
+    @property
+    def reduced_dims(self) -> tuple[int, ...]:
+        """Iteration dims that the accumulator lacks."""
+        return tuple(d for d in range(self.iteration.value.data) if d not in self.operand_dims[2])
+
+    @property
+    def sizes(self) -> list[int | None]:
+        """Static extents of the iteration dims."""
+        return iteration_sizes(self.iteration.value.data, [self.lhs, self.rhs, self.acc], maps_of(self.maps))
+
+    def verify_(self) -> None:
+        if len(self.maps.data) != 3:
+            raise VerifyException("expected three maps")
+        if any(s is None for s in self.sizes):
+            raise VerifyException("every iteration dim must index a buffer")
+        for value in (self.lhs, self.rhs, self.acc):
+            if buffer_type(value).space.data != "fragment":
+                raise VerifyException(f"tile.mma with inst fma works on fragments, got {buffer_type(value).space.data}")
+        if self.inst is not None and self.inst.data not in INSTRUCTIONS:
+            raise VerifyException(f"expected inst {', '.join(INSTRUCTIONS)}, got {self.inst.data}")
+
+    def schedule_gaps(self) -> list[str]:
+        """What is still undecided on this op."""
+        return [] if self.inst is not None else ["inst"]
+
+    @classmethod
+    def parse(cls, parser: Parser) -> MmaOp:
+        names = parse_dim_names(parser)
+        lhs = parse_mapped(parser, names)
+        parser.parse_punctuation(",")
+        rhs = parse_mapped(parser, names)
+        parser.parse_keyword("into")
+        acc = parse_mapped(parser, names)
+        inst = parse_word(parser, INSTRUCTIONS, "inst").data if parser.parse_optional_keyword("inst") else None
+        op = cls(len(names), lhs, rhs, acc, inst=inst)
+        op.attributes.update(parse_extra_attributes(parser))
+        return op
+
+    def print(self, printer: Printer) -> None:
+        print_dim_names(printer, self.iteration.value.data)
+        printer.print_string(" ")
+        lhs, rhs, acc = self.operand_dims
+        print_mapped(printer, self.lhs, lhs)
+        printer.print_string(", ")
+        print_mapped(printer, self.rhs, rhs)
+        printer.print_string(" into ")
+        print_mapped(printer, self.acc, acc)
+        if self.inst is not None:
+            printer.print_string(f" inst {self.inst.data}")
+        print_extra_attributes(printer, self)

@@ -1,0 +1,13 @@
+"""The `tile` dialect."""
+
+from xdsl.ir import Dialect
+
+from tilewright.dialects.tile.compute import CopyOp, FillOp, MapOp, MmaOp, ReduceOp
+from tilewright.dialects.tile.structure import AllocOp, ForOp, KernelOp, SyncOp, YieldOp
+from tilewright.dialects.tile.types import BufType, DistributedLayout, StridedLayout
+
+Tile = Dialect(
+    "tile",
+    [AllocOp, CopyOp, FillOp, ForOp, KernelOp, MapOp, MmaOp, ReduceOp, SyncOp, YieldOp],
+    [BufType, DistributedLayout, StridedLayout],
+)
