@@ -1,0 +1,56 @@
+# `make help` lists what there is. A fresh machine needs Python >= 3.11 and make; everything else goes into .venv.
+#
+# PYTHON is the interpreter that makes .venv. To use an environment that is there already: make VENV=/path/to/it test
+
+PYTHON ?= python3
+VENV ?= .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.installed
+WORKERS ?= 2
+PYTEST_FLAGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lit lint types format check wheel clean
+
+help: ## list the targets
+	@grep -hE '^[a-z.]+:.*## ' Makefile | sed -E 's/^([a-z.]+):.*## /\1\t/' | while IFS="$$(printf '\t')" read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
+
+$(STAMP): pyproject.toml
+	@echo "install: $(VENV)"
+	@"$(PYTHON)" -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "needs Python >= 3.11, this is " + sys.version)'
+	@test -x "$(PY)" || "$(PYTHON)" -m venv "$(VENV)"
+	@"$(PY)" -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch "$(STAMP)"
+
+demo: $(STAMP) ## compile, run and explain a kernel, on the GPU if there is one
+	@"$(PY)" -m examples.demo
+
+test: $(STAMP) ## run all tests; says what it skipped and why
+	@echo "test: pytest"
+	@"$(PY)" -m pytest -q -n $(WORKERS) -rs $(PYTEST_FLAGS)
+
+lit: $(STAMP) ## run the .mlir tests in processes of their own, as lit does
+	@"$(PY)" -m lit.main -q tests
+
+lint: $(STAMP) ## check style
+	@echo "lint: ruff"
+	@"$(PY)" -m ruff check --quiet .
+	@"$(PY)" -m ruff format --check --quiet .
+
+types: $(STAMP) ## check types
+	@echo "types: pyright"
+	@"$(PY)" -m pyright --pythonpath "$(PY)"
+
+format: $(STAMP) ## rewrite files to the style
+	@"$(PY)" -m ruff check --fix --quiet .
+	@"$(PY)" -m ruff format --quiet .
+
+check: lint types test ## lint, types and test
+
+wheel: $(STAMP) ## build dist/*.whl
+	@"$(PY)" -m pip wheel --quiet --no-deps --wheel-dir dist .
+	@ls dist/*.whl
+
+clean: ## remove what make, tests and tools leave behind, .venv included
+	@rm -rf .venv build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .coverage
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
