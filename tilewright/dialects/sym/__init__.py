@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     )
     from tilewright.dialects.sym.dialect import Sym
     from tilewright.dialects.sym.expr import Expr, ceildiv, floordiv, mod, smax, smin
+    from tilewright.dialects.sym.facts import Facts
     from tilewright.dialects.sym.ops import ApplyOp, CastOp, RequireOp, SymbolOp
     from tilewright.dialects.sym.parse import SymSyntaxError, parse_expr, parse_relation
+    from tilewright.dialects.sym.prove import Answer
     from tilewright.dialects.sym.relation import Relation
 
 _HOME: Final = {
@@ -33,18 +35,22 @@ _HOME: Final = {
     ),
     "dialect": "Sym",
     "expr": "Expr ceildiv floordiv mod smax smin",
+    "facts": "Facts",
     "ops": "ApplyOp CastOp RequireOp SymbolOp",
     "parse": "SymSyntaxError parse_expr parse_relation",
+    "prove": "Answer",
     "relation": "Relation",
 }
 _MODULE_OF: Final = {name: module for module, names in _HOME.items() for name in names.split()}
 
 __all__ = [
+    "Answer",
     "ApplyOp",
     "CastOp",
     "DimsAttr",
     "Expr",
     "ExprAttr",
+    "Facts",
     "Relation",
     "RelationAttr",
     "RequireOp",

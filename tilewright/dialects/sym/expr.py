@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import gcd
 from operator import attrgetter
 from typing import Any, Final, Literal, TypeAlias
@@ -294,10 +294,38 @@ def _substitute_atom(atom: Atom, values: Mapping[str, Expr | int]) -> Expr:
         return _wrap(atom)
     if atom.kind == "symbol":
         return as_expr(values[atom.name])
-    args = [a.substitute(values) for a in atom.args]
-    if atom.kind == "floordiv":
+    return rebuild_atom(atom.kind, [a.substitute(values) for a in atom.args])
+
+
+def hidden_symbol(name: str) -> Expr:
+    """A symbol whose name no text can spell: for unknowns that a solver makes up. `name` must hold a `%`."""
+    if "%" not in name:
+        raise ValueError(f"a hidden symbol's name must hold a '%', got {name!r}")
+    return _wrap(_atom("symbol", name, ()))
+
+
+def replace_atom(expr: Expr, old: Atom, new: Expr) -> Expr:
+    """`expr` with every occurrence of `old`, those inside other atoms included, replaced by `new`."""
+    total = Expr.const(0)
+    for monomial, coefficient in expr.terms:
+        product = Expr.const(coefficient)
+        for atom in monomial:
+            if atom is old:
+                factor = new
+            elif atom.kind == "symbol":
+                factor = _wrap(atom)
+            else:
+                factor = rebuild_atom(atom.kind, [replace_atom(a, old, new) for a in atom.args])
+            product = product * factor
+        total = total + product
+    return total
+
+
+def rebuild_atom(kind: AtomKind, args: Sequence[Expr]) -> Expr:
+    """The floordiv, min or max of these operands, simplified."""
+    if kind == "floordiv":
         return floordiv(args[0], args[1])
-    return smin(*args) if atom.kind == "min" else smax(*args)
+    return smin(*args) if kind == "min" else smax(*args)
 
 
 def floordiv(a: Expr | int, b: Expr | int) -> Expr:

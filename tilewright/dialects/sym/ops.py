@@ -83,7 +83,7 @@ class SymbolOp(IRDLOperation):
 
     @property
     def source_kind(self) -> str:
-        """"arg", "stride" or "host"."""
+        """ "arg", "stride" or "host"."""
         return "arg" if self.source is None else self.source.data
 
     @property

@@ -50,9 +50,7 @@ def _mod_piece(rest: dict[Monomial, int], monomial: Monomial, division: Atom) ->
     if others is None or rest[monomial] % size:
         return None
     scale = -rest[monomial] // size
-    taken = {
-        multiply_monomials(m, others): c * scale for m, c in numerator.terms if m or others
-    }
+    taken = {multiply_monomials(m, others): c * scale for m, c in numerator.terms if m or others}
     if any(rest.get(m) != c for m, c in taken.items()):
         return None
     for m in (monomial, *taken):
@@ -108,5 +106,3 @@ def _operand(expr: Expr) -> str:
         if coefficient == 1 and len(monomial) == 1 and monomial[0].kind != "floordiv":
             return str(expr)
     return f"({expr})"
-
-

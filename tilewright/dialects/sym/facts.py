@@ -1,0 +1,183 @@
+"""Facts about symbols in a scope, and questions about expressions over them."""
+
+from __future__ import annotations
+
+from math import gcd
+
+from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.sym.bounds import Interval
+from tilewright.dialects.sym.expr import Expr, as_expr, from_terms, replace_atom
+from tilewright.dialects.sym.knowledge import Knowledge, as_congruence, content
+from tilewright.dialects.sym.prove import Answer, best_range, never_zero, nonnegative
+from tilewright.dialects.sym.relation import Relation
+
+_DECIDED = {True: Answer.PROVED, False: Answer.DISPROVED}
+
+
+class Facts:
+    """A scope of facts: what is declared of symbols, and the relations that hold.
+
+    Every answer is about all integer values of the symbols that satisfy the facts. A symbol that was not declared may
+    be any integer. Where the facts contradict one another, everything is PROVED; ask `contradiction` first.
+    """
+
+    def __init__(self) -> None:
+        self._knowledge = Knowledge()
+        self._answers: dict[Relation | tuple[Expr, int], Answer] = {}
+
+    def declare(
+        self, name: str, min: int | None = 0, max: int | None = None, multiple_of: int = 1, reason: str = ""
+    ) -> None:
+        """State that `min <= name <= max` and that `multiple_of`, at least 1, divides it; None is no bound."""
+        if multiple_of < 1:
+            raise TilewrightError(f"multiple_of of '{name}' expected at least 1, got {multiple_of}")
+        symbol = Expr.symbol(name)
+        self._answers.clear()
+        if multiple_of > 1:
+            label = _label(f"{name} mod {multiple_of} == 0", reason)
+            self._knowledge.add_congruence(symbol, multiple_of, frozenset((label,)))
+        if min is not None:
+            self._knowledge.add_nonnegative(symbol - min, frozenset((_label(f"{name} >= {min}", reason),)))
+        if max is not None:
+            self._knowledge.add_nonnegative(-symbol + max, frozenset((_label(f"{name} <= {max}", reason),)))
+
+    def add(self, relation: Relation, reason: str = "") -> None:
+        """State that the relation holds. `reason` says where that comes from, as in 'kernel.mlir:3:5'."""
+        reasons = frozenset((_label(str(relation), reason),))
+        self._answers.clear()
+        if relation.op == "==":
+            self._knowledge.add_zero(relation.lhs - relation.rhs, reasons)
+        else:
+            self._knowledge.add_nonnegative(_as_nonnegative(relation), reasons)
+
+    def child(self) -> Facts:
+        """A scope that starts with the facts of this one and keeps its own additions to itself."""
+        scope = Facts()
+        scope._knowledge = self._knowledge.copy()
+        return scope
+
+    def range(self, expr: Expr | int) -> Interval:
+        """A least and a greatest value of the expression that are certain; None where none is known."""
+        return best_range(self._knowledge, as_expr(expr))
+
+    def prove(self, relation: Relation) -> Answer:
+        """Whether the relation holds wherever the facts do (PROVED), nowhere they do (DISPROVED), or UNKNOWN."""
+        found = self._answers.get(relation)
+        if found is None:
+            found = self._answers[relation] = self._prove(relation)
+        return found
+
+    def equal(self, a: Expr | int, b: Expr | int) -> Answer:
+        """Whether two expressions have the same value."""
+        return self.prove(Relation(as_expr(a), "==", as_expr(b)))
+
+    def divisible(self, expr: Expr | int, divisor: int) -> Answer:
+        """Whether `divisor`, other than 0, divides the expression."""
+        if divisor == 0:
+            raise TilewrightError("divisible expected a divisor other than 0, got 0")
+        key = (as_expr(expr), abs(divisor))
+        found = self._answers.get(key)
+        if found is None:
+            self._knowledge.settle()
+            found = self._answers[key] = self._divisible(self._knowledge.normal(key[0]), key[1], splits=2)
+        return found
+
+    def contradiction(self) -> str | None:
+        """The statements that cannot all hold, in one line, or None when no contradiction is found."""
+        knowledge = self._knowledge
+        knowledge.settle()
+        reasons = knowledge.contradiction
+        if reasons is None:
+            for expr, why in knowledge.facts.items():
+                # Facts refuted by the others, such as S >= W + 1 and W >= S.
+                found = nonnegative(knowledge, -expr - 1, depth=2)
+                if found is not None:
+                    reasons = why | found
+                    break
+        if reasons is None:
+            return None
+        if len(reasons) == 1:
+            return f"{next(iter(reasons))} holds for no value"
+        first, *others = sorted(reasons)
+        return f"{first} contradicts {' and '.join(others)}"
+
+    def _prove(self, relation: Relation) -> Answer:
+        knowledge = self._knowledge
+        knowledge.settle()
+        if knowledge.contradiction is not None:
+            return Answer.PROVED
+        if relation.op != "==":
+            expr = knowledge.normal(_as_nonnegative(relation))
+            if expr.constant is not None:
+                return _DECIDED[expr.constant >= 0]
+            if nonnegative(knowledge, expr) is not None:
+                return Answer.PROVED
+            return Answer.DISPROVED if nonnegative(knowledge, -expr - 1) is not None else Answer.UNKNOWN
+        expr = knowledge.normal(relation.lhs - relation.rhs)
+        if expr.constant is not None:
+            return _DECIDED[expr.constant == 0]
+        if never_zero(expr):
+            return Answer.DISPROVED
+        factor = content(expr)
+        congruence = as_congruence(from_terms({m: c // factor for m, c in expr.terms}))
+        if congruence is not None:
+            numerator, size, remainder = congruence
+            answer = Answer.DISPROVED
+            if 0 <= remainder < size:
+                answer = self._divisible(knowledge.normal(numerator - remainder), size, splits=2)
+            if answer is not Answer.UNKNOWN:
+                return answer
+        above = nonnegative(knowledge, expr) is not None
+        below = nonnegative(knowledge, -expr) is not None
+        if above and below:
+            return Answer.PROVED
+        # Where expr >= 0 is known, only expr > 0 can refute the equality, and likewise below.
+        if not below and nonnegative(knowledge, expr - 1) is not None:
+            return Answer.DISPROVED
+        if not above and nonnegative(knowledge, -expr - 1) is not None:
+            return Answer.DISPROVED
+        return Answer.UNKNOWN
+
+    def _divisible(self, expr: Expr, divisor: int, splits: int) -> Answer:
+        rest = from_terms({m: c % divisor for m, c in expr.terms})
+        if not rest.terms:
+            return Answer.PROVED
+        if rest.constant_term % gcd(content(rest), divisor):
+            return Answer.DISPROVED
+        for known, modulus in self._knowledge.congruences:
+            # modulus divides known, so divisor divides times * known when it divides times * modulus.
+            times = divisor // gcd(divisor, modulus)
+            lead, coefficient = known.terms[0]
+            target = dict(rest.terms).get(lead, 0)
+            step = coefficient * times
+            if target and target % gcd(step, divisor) == 0:
+                common = gcd(step, divisor)
+                factor = target // common * pow(step // common, -1, divisor // common) if divisor != common else 1
+                reduced = rest - known * (times * factor)
+                if all(c % divisor == 0 for _, c in reduced.terms):
+                    return Answer.PROVED
+        if splits > 0:
+            for monomial, _ in rest.terms:
+                for atom in monomial:
+                    if atom.kind in ("min", "max"):
+                        cases = [replace_atom(rest, atom, operand) for operand in atom.args]
+                        answers = {self._divisible(case, divisor, splits - 1) for case in cases}
+                        return answers.pop() if len(answers) == 1 else Answer.UNKNOWN
+        return Answer.UNKNOWN
+
+
+def _as_nonnegative(relation: Relation) -> Expr:
+    """The expression that is at least 0 exactly where an inequality of integers holds."""
+    match relation.op:
+        case ">=":
+            return relation.lhs - relation.rhs
+        case ">":
+            return relation.lhs - relation.rhs - 1
+        case "<=":
+            return relation.rhs - relation.lhs
+        case _:
+            return relation.rhs - relation.lhs - 1
+
+
+def _label(statement: str, reason: str) -> str:
+    return f"{statement} ({reason})" if reason else statement

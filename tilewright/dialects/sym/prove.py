@@ -1,0 +1,278 @@
+"""The prover: does `e >= 0` follow from what is known? A bounded search that may give up but never errs.
+
+The ladder, cheapest first: the form itself; intervals; then elimination. Elimination takes a term of `e` that keeps
+its lower bound below zero and subtracts a positive multiple of a known `f >= 0` in which that term occurs with the
+same sign; if what remains is non-negative, so is `e`. Known are the facts given, the definition of each floordiv
+(`0 <= f - k*q <= k - 1`), the operands of min and max, and ranges; each may be multiplied by a non-negative product.
+Last, `e` is split over the operands of a min or max.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from math import gcd
+from typing import Final
+
+from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.sym import bounds
+from tilewright.dialects.sym.bounds import Interval
+from tilewright.dialects.sym.expr import Atom, Expr, Monomial, divide_monomial, from_terms, replace_atom
+from tilewright.dialects.sym.knowledge import Fact, Knowledge, Reasons, content, tighten
+
+MAX_DEPTH: Final = 4
+"""Facts combined in one chain of eliminations."""
+MAX_SPLITS: Final = 3
+"""Extrema split in one chain."""
+MAX_STEPS: Final = 240
+"""Expressions looked at for one query."""
+MAX_WIDTH: Final = 64
+"""Terms of an expression above which elimination does not look at it (PyTorch's fifty-minute proofs were wide)."""
+
+_NONE: Final[Reasons] = frozenset()
+
+
+class Answer(Enum):
+    """What is known of a relation wherever the facts hold: true, false everywhere, or neither shown."""
+
+    PROVED = "proved"
+    DISPROVED = "disproved"
+    UNKNOWN = "unknown"
+
+
+@dataclass
+class _Search:
+    """One query: the knowledge it draws on, and the budget that is left."""
+
+    knowledge: Knowledge
+    steps: int = MAX_STEPS
+    failed: dict[tuple[Expr, int], int] = field(default_factory=lambda: {})
+    """Expressions not proved, with the depth that was left then."""
+
+    def nonnegative(self, expr: Expr, depth: int, splits: int, local: tuple[Fact, ...]) -> Reasons | None:
+        """The reasons for `expr >= 0`, or None when the search does not find any."""
+        expr = tighten(self._simplified(expr))
+        low = self.knowledge.range_of(expr)[0]
+        if low is not None and low >= 0:
+            return self.knowledge.range_reasons(expr)
+        if expr.constant is not None or expr.size > MAX_WIDTH or self.steps <= 0:
+            return None
+        self.steps -= 1
+        key = (expr, len(local))
+        if self.failed.get(key, -1) >= depth:
+            return None
+        self.failed[key] = depth
+        if depth > 0:
+            for reduced, reasons in _reductions(self.knowledge, expr, local):
+                found = self.nonnegative(reduced, depth - 1, splits, local)
+                if found is not None:
+                    return found | reasons
+                if self.steps <= 0:
+                    return None
+        if splits > 0:
+            atom = _first_extremum(expr)
+            if atom is not None:
+                return self._split(expr, atom, depth, splits, local)
+        return None
+
+    def _simplified(self, expr: Expr) -> Expr:
+        """Drop non-negative factors common to all terms: the quotient being non-negative suffices."""
+        if expr.constant is not None:
+            return expr
+        for atom in expr.terms[0][0]:
+            if all(atom in m for m, _ in expr.terms) and self.knowledge.nonnegative_product((atom,)):
+                return self._simplified(from_terms({divide_monomial(m, (atom,)) or (): c for m, c in expr.terms}))
+        return expr
+
+    def _split(self, expr: Expr, atom: Atom, depth: int, splits: int, local: tuple[Fact, ...]) -> Reasons | None:
+        """Prove `expr` for each operand that the extremum may be, knowing there that it is the least (greatest)."""
+        result = _NONE
+        for operand in atom.args:
+            sign = 1 if atom.kind == "min" else -1
+            known = tuple(Fact(tighten((o - operand) * sign), _NONE) for o in atom.args if o is not operand)
+            found = self.nonnegative(replace_atom(expr, atom, operand), depth, splits - 1, (*local, *known))
+            if found is None:
+                return None
+            result |= found
+        return result
+
+
+def _first_extremum(expr: Expr) -> Atom | None:
+    """Some min or max in `expr`, an outer one before one inside another atom."""
+    layer = [a for m, _ in expr.terms for a in m]
+    while layer:
+        for atom in layer:
+            if atom.kind in ("min", "max"):
+                return atom
+        layer = [a for atom in layer for e in atom.args for m, _ in e.terms for a in m]
+    return None
+
+
+def _reductions(knowledge: Knowledge, expr: Expr, local: tuple[Fact, ...]) -> Iterator[tuple[Expr, Reasons]]:
+    """Expressions whose being non-negative implies `expr >= 0`, each with one term less to worry about."""
+    facts = [*local, *(Fact(e, r) for e, r in knowledge.facts.items()), *_definitions(knowledge, expr)]
+    for monomial, coefficient in _worst_terms(knowledge, expr):
+        for fact in facts:
+            for term, fact_coefficient in fact.expr.terms:
+                if (fact_coefficient > 0) is not (coefficient > 0) or not term:
+                    continue
+                factor = divide_monomial(monomial, term)
+                if factor is None or (factor and not knowledge.nonnegative_product(factor)):
+                    continue
+                yield _subtract(expr, coefficient, fact.expr, fact_coefficient, factor), fact.reasons
+        yield from _by_divisor(knowledge, expr, monomial, coefficient)
+        yield from _by_ranges(knowledge, expr, monomial, coefficient)
+
+
+def _subtract(expr: Expr, coefficient: int, fact: Expr, fact_coefficient: int, factor: Monomial) -> Expr:
+    """a*expr + (a - 1) - b*factor*fact without the term in question.
+
+    a and b are the least positive integers that cancel it. If the result is non-negative, a*expr > -a, so expr >= 0.
+    """
+    common = gcd(coefficient, fact_coefficient)
+    a, b = abs(fact_coefficient) // common, abs(coefficient) // common
+    return expr * a + (a - 1) - fact * from_terms({factor: b})
+
+
+def _worst_terms(knowledge: Knowledge, expr: Expr) -> list[tuple[Monomial, int]]:
+    """Terms that pull the lower bound of `expr` down: those without one first, the harmless last."""
+    unbounded: list[tuple[Monomial, int]] = []
+    negative: list[tuple[Monomial, int]] = []
+    others: list[tuple[Monomial, int]] = []
+    for monomial, coefficient in expr.terms:
+        if not monomial:
+            continue
+        low = bounds.scale(bounds.monomial_range(monomial, knowledge.atom_range), coefficient)[0]
+        if low is None:
+            unbounded.append((monomial, coefficient))
+        elif low < 0:
+            negative.append((monomial, coefficient))
+        else:
+            others.append((monomial, coefficient))
+    return unbounded + negative + others
+
+
+def _definitions(knowledge: Knowledge, expr: Expr) -> Iterator[Fact]:
+    """What the atoms of `expr` are: the two sides of each floordiv, the operands of each min and max."""
+    seen: set[Atom] = set()
+    for monomial, _ in expr.terms:
+        for atom in monomial:
+            if atom in seen or atom.kind == "symbol":
+                continue
+            seen.add(atom)
+            value = from_terms({(atom,): 1})
+            if atom.kind == "floordiv":
+                numerator, denominator = atom.args
+                if not _positive_divisor(knowledge, denominator):
+                    continue
+                remainder = numerator - denominator * value
+                reasons = _NONE if denominator.constant is not None else knowledge.range_reasons(denominator)
+                yield Fact(remainder, reasons)
+                yield Fact(denominator - 1 - remainder, reasons)
+            else:
+                sign = 1 if atom.kind == "min" else -1
+                for operand in atom.args:
+                    yield Fact((operand - value) * sign, _NONE)
+
+
+def _positive_divisor(knowledge: Knowledge, divisor: Expr) -> bool:
+    """Whether a divisor is at least 1: known to be no less than 0, and non-zero as the expression has a value."""
+    low = knowledge.range_of(divisor)[0]
+    return low is not None and low >= 0
+
+
+def _by_divisor(
+    knowledge: Knowledge, expr: Expr, monomial: Monomial, coefficient: int
+) -> Iterator[tuple[Expr, Reasons]]:
+    """Reductions that multiply by a symbolic divisor: x floordiv g <= d exactly where x <= d*g + g - 1.
+
+    With expr = d + c*p*(x floordiv g), p >= 0 and g >= 1: expr*g is at least d*g + c*p*x for negative c, and at least
+    d*g + c*p*(x - g + 1) for positive c. Where that is above -g, expr is above -1.
+    """
+    for atom in dict.fromkeys(monomial):
+        if atom.kind != "floordiv" or atom.args[1].constant is not None:
+            continue
+        numerator, divisor = atom.args
+        others = divide_monomial(monomial, (atom,)) or ()
+        if not _positive_divisor(knowledge, divisor) or not knowledge.nonnegative_product(others):
+            continue
+        rest = expr - from_terms({monomial: coefficient})
+        times = from_terms({others: coefficient})
+        least = numerator if coefficient < 0 else numerator - divisor + 1
+        yield (rest + 1) * divisor - 1 + times * least, knowledge.range_reasons(divisor)
+
+
+def _by_ranges(
+    knowledge: Knowledge, expr: Expr, monomial: Monomial, coefficient: int
+) -> Iterator[tuple[Expr, Reasons]]:
+    """Reductions by the range of one factor of a product: intervals of whole terms miss `M*N >= M` for N >= 1."""
+    for atom in dict.fromkeys(monomial):
+        others = divide_monomial(monomial, (atom,)) or ()
+        low, high = knowledge.atom_range(atom)
+        bound = low if coefficient > 0 else high
+        if others and bound is not None and knowledge.nonnegative_product(others):
+            # The product is at least (at most) bound * others.
+            reduced = expr + from_terms({monomial: -coefficient}) + from_terms({others: coefficient * bound})
+            yield reduced, knowledge.range_reasons(from_terms({monomial: 1}))
+    if coefficient > 0 or not knowledge.nonnegative_product(monomial):
+        return
+    for product, weight in expr.terms:
+        factor = divide_monomial(product, monomial)
+        if weight <= 0 or factor is None or len(factor) != 1:
+            continue
+        low = knowledge.atom_range(factor[0])[0]
+        if low is not None and low >= 1:
+            times = min(weight, -(coefficient // low))
+            # product - low * monomial = monomial * (factor - low) >= 0
+            reduced = expr - from_terms({product: times}) + from_terms({monomial: times * low})
+            yield reduced, knowledge.range_reasons(from_terms({product: 1}))
+
+
+def nonnegative(knowledge: Knowledge, expr: Expr, depth: int = MAX_DEPTH) -> Reasons | None:
+    """The labels of statements from which `expr >= 0` follows, or None when no proof is found within the budget."""
+    knowledge.settle()
+    try:
+        return _Search(knowledge).nonnegative(knowledge.normal(expr), depth, MAX_SPLITS, ())
+    except TilewrightError:
+        # The search built an expression over the size limits.
+        return None
+
+
+def best_range(knowledge: Knowledge, expr: Expr) -> Interval:
+    """The tightest interval that intervals and one elimination give for an expression."""
+    knowledge.settle()
+    normal = knowledge.normal(expr)
+    try:
+        low, high = _least(knowledge, normal), _least(knowledge, -normal)
+    except TilewrightError:
+        return knowledge.range_of(normal)
+    return (low, None if high is None else -high)
+
+
+def _least(knowledge: Knowledge, expr: Expr) -> int | None:
+    best = knowledge.range_of(expr)[0]
+    if expr.constant is not None or expr.size > MAX_WIDTH:
+        return best
+    facts = [*(Fact(e, r) for e, r in knowledge.facts.items()), *_definitions(knowledge, expr)]
+    for monomial, coefficient in _worst_terms(knowledge, expr):
+        for fact in facts:
+            for term, fact_coefficient in fact.expr.terms:
+                if (fact_coefficient > 0) is not (coefficient > 0) or not term:
+                    continue
+                factor = divide_monomial(monomial, term)
+                if factor is None or (factor and not knowledge.nonnegative_product(factor)):
+                    continue
+                scale = abs(fact_coefficient) // gcd(coefficient, fact_coefficient)
+                reduced = _subtract(expr, coefficient, fact.expr, fact_coefficient, factor) - (scale - 1)
+                low = knowledge.range_of(reduced)[0]
+                # scale * expr >= reduced >= low
+                if low is not None and (best is None or -(-low // scale) > best):
+                    best = -(-low // scale)
+    return best
+
+
+def never_zero(expr: Expr) -> bool:
+    """Whether the coefficients alone exclude `expr == 0`, as in 2*a - 2*b - 1."""
+    factor = content(expr)
+    return expr.constant_term % factor != 0 if factor else expr.constant_term != 0
