@@ -120,6 +120,8 @@ def ulp(element_type: Attribute, values: Array) -> Array:
     magnitude = np.abs(np.asarray(values, np.float64))
     _, exponent = np.frexp(magnitude)
     # frexp gives [0.5, 1), so the leading bit has weight 2^(exponent - 1); below the normal range spacing is constant.
+    # frexp gives zero the exponent 0.
+    exponent = np.where(magnitude == 0, found.min_exponent, exponent)
     leading = np.clip(exponent - 1, found.min_exponent, found.max_exponent)
     return np.where(np.isfinite(magnitude), np.ldexp(1.0, leading - (found.precision - 1)), 0.0)
 

@@ -118,7 +118,8 @@ def _integer(fn: _Binary) -> ScalarFn:
     def run(op: Operation, args: Sequence[Array], mode: Mode) -> Array:
         element_type = op.operands[0].type
         if integer_width(element_type) == 1:
-            return (fn(*(np.asarray(a).astype(np.int8) for a in args)).astype(np.int8) & 1).astype(np.bool_)
+            narrow = np.asarray(fn(*(np.asarray(a).astype(np.int8) for a in args)))
+            return (narrow & 1).astype(np.bool_)
         return np.asarray(fn(args[0], args[1])).astype(integer_dtype(element_type), copy=False)
 
     return run
@@ -159,6 +160,10 @@ def _truncated_quotient(a: Array, b: Array) -> Array:
     quotient = np.floor_divide(a, b)
     # Floor and truncation differ by one where the exact quotient is negative and no integer.
     return quotient + (((a < 0) != (b < 0)) & (quotient * b != a))
+
+
+def _ceil_quotient(a: Array, b: Array) -> Array:
+    return np.floor_divide(a, b) + (np.remainder(a, b) != 0)
 
 
 def _shift(fn: _Binary, over: _Unary) -> _Binary:
@@ -308,6 +313,11 @@ def _rsqrt(x: Array) -> Array:
     return 1.0 / np.sqrt(x)
 
 
+def _fma(a: Array, b: Array, c: Array) -> Array:
+    # The product of two float32 values is exact in float64.
+    return a * b + c
+
+
 SCALAR_OPS: dict[type[Operation], ScalarFn] = {
     arith.ConstantOp: _constant,
     arith.AddfOp: _float_binary(np.add),
@@ -324,10 +334,10 @@ SCALAR_OPS: dict[type[Operation], ScalarFn] = {
     arith.MuliOp: _integer(np.multiply),
     arith.DivSIOp: _integer(_guarded(_truncated_quotient)),
     arith.FloorDivSIOp: _integer(_guarded(np.floor_divide)),
-    arith.CeilDivSIOp: _integer(_guarded(lambda a, b: -np.floor_divide(-a, b))),
+    arith.CeilDivSIOp: _integer(_guarded(_ceil_quotient)),
     arith.RemSIOp: _integer(_guarded(np.fmod)),
     arith.DivUIOp: _unsigned(_guarded(np.floor_divide)),
-    arith.CeilDivUIOp: _unsigned(_guarded(lambda a, b: a // b + (a % b != 0))),
+    arith.CeilDivUIOp: _unsigned(_guarded(_ceil_quotient)),
     arith.RemUIOp: _unsigned(_guarded(np.remainder)),
     arith.MaxSIOp: _integer(np.maximum),
     arith.MinSIOp: _integer(np.minimum),
@@ -367,6 +377,6 @@ SCALAR_OPS: dict[type[Operation], ScalarFn] = {
     math.SinOp: _wide(np.sin),
     math.CosOp: _wide(np.cos),
     math.PowFOp: _wide(np.power),
-    math.FmaOp: _wide(lambda a, b, c: a * b + c),
+    math.FmaOp: _wide(_fma),
 }
 """The one table; each entry is called as `fn(op, args, mode)` inside `quiet()`."""
