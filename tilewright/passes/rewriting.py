@@ -148,7 +148,10 @@ class _Driver:
 
     def run(self, root: Operation, *, limit: int, recursive: bool) -> bool:
         self.enqueue_changes = recursive
-        rewriter = Rewriter(root)
+        first = next((region.first_block for region in root.regions if region.first_block is not None), None)
+        if first is None:
+            return False
+        rewriter = Rewriter(InsertPoint.at_start(first))
         rewriter.operation_insertion_handler.append(self.inserted)
         rewriter.operation_modification_handler.append(self.modified)
         rewriter.operation_removal_handler.append(self.removed)

@@ -1,0 +1,177 @@
+"""One `lin.generic` out of two: an elementwise producer moves into the body of the generic that reads it.
+
+Pure construction: nothing here decides whether a fusion pays, and nothing is inserted or erased.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xdsl.builder import Builder
+from xdsl.dialects import arith, math
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.rewriter import InsertPoint
+
+from tilewright.dialects.lin.body import YieldOp
+from tilewright.dialects.lin.generic import GenericOp
+from tilewright.dialects.lin.indexing import OperandMap
+from tilewright.dialects.lin.shapes import is_unit, scalar_type, shape_of
+
+CHEAP_MATH: frozenset[type[Operation]] = frozenset(
+    {math.AbsFOp, math.AbsIOp, math.CeilOp, math.CopySignOp, math.FloorOp, math.FmaOp, math.RoundEvenOp, math.TruncOp}
+)
+"""Ops of `math` that cost about one instruction; the others are a call or run on the special function unit."""
+
+COSTLY_ARITH: frozenset[type[Operation]] = frozenset(
+    {
+        arith.CeilDivSIOp,
+        arith.CeilDivUIOp,
+        arith.DivfOp,
+        arith.DivSIOp,
+        arith.DivUIOp,
+        arith.FloorDivSIOp,
+        arith.RemSIOp,
+        arith.RemUIOp,
+    }
+)
+"""Ops of `arith` that compile to many instructions."""
+
+
+def is_elementwise(op: Operation) -> bool:
+    """Whether the op is a generic without reduction dims."""
+    return isinstance(op, GenericOp) and op.combine_attr is None
+
+
+def is_cheap(op: GenericOp) -> bool:
+    """Whether computing the body twice costs less than storing its value once."""
+    for inner in op.body.block.ops:
+        inner_class = type(inner)
+        if inner_class in COSTLY_ARITH:
+            return False
+        if inner.name.startswith("math.") and inner_class not in CHEAP_MATH:
+            return False
+    return True
+
+
+def moves_data_only(op: GenericOp) -> bool:
+    """Whether the body yields its argument as it is: a transpose, a broadcast, a copy."""
+    yielded = op.yielded
+    return op.combine_attr is None and isinstance(yielded.owner, Block) and yielded.owner is op.body.block
+
+
+def has_outer_product(op: GenericOp) -> bool:
+    """Whether each of two operands walks a parallel dim that the other does not: what makes a contraction a matmul."""
+    if len(op.ins) != 2:
+        return False
+    parallel = set(op.out_map)
+    left, right = (parallel.intersection(d for d in m if d is not None) for m in op.operand_maps)
+    return bool(left - right) and bool(right - left)
+
+
+@dataclass
+class _Operands:
+    """The operands of the op being built: each (value, indices) once, with its scalar in the body."""
+
+    values: list[SSAValue] = field(default_factory=list[SSAValue])
+    maps: list[OperandMap] = field(default_factory=list[OperandMap])
+    block: Block = field(default_factory=Block)
+
+    def scalar(self, value: SSAValue, indices: OperandMap) -> SSAValue:
+        """The block argument for the value read at these indices."""
+        for position, (known, known_indices) in enumerate(zip(self.values, self.maps, strict=True)):
+            if known is value and known_indices == indices:
+                return self.block.args[position]
+        self.values.append(value)
+        self.maps.append(indices)
+        return self.block.insert_arg(scalar_type(value.type), len(self.block.args))
+
+    def drop_unused(self, out: tuple[int, ...]) -> None:
+        """Drop operands that the body does not read, unless an iteration dim would be left without a size."""
+        for position in reversed(range(len(self.values))):
+            argument = self.block.args[position]
+            if argument.first_use is not None:
+                continue
+            others = {d for i, m in enumerate(self.maps) if i != position for d in m}
+            if others.union(out) >= {d for d in self.maps[position] if d is not None}:
+                self.block.erase_arg(argument)
+                del self.values[position], self.maps[position]
+
+
+def fuse_producer(consumer: GenericOp, producer: GenericOp) -> GenericOp | None:
+    """`consumer` with the body of `producer` in the place of every read of its result; None where that cannot be said.
+
+    `producer` has no reduction dims. A value keeps its element type between the two bodies, so its rounding stays. None
+    when a dim of the consumer would be left without an operand that has it, or an operand would be read at index 0 of a
+    size that is 1 by facts alone.
+    """
+    operands = _Operands()
+    builder = Builder(InsertPoint.at_end(operands.block))
+    scalars: dict[SSAValue, SSAValue] = {}
+    inlined: dict[OperandMap, SSAValue] = {}
+    for argument, value, indices in zip(
+        consumer.body.block.args, consumer.ins, consumer.operand_maps, strict=True
+    ):
+        if value is not producer.result:
+            scalars[argument] = operands.scalar(value, indices)
+            continue
+        if indices not in inlined:
+            # Result dim r of the producer is its iteration dim out_map[r], and is read at indices[r].
+            at = dict(zip(producer.out_map, indices, strict=True))
+            inner: dict[SSAValue, SSAValue] = {}
+            for inner_argument, inner_value, inner_indices in zip(
+                producer.body.block.args, producer.ins, producer.operand_maps, strict=True
+            ):
+                composed = tuple(None if d is None else at[d] for d in inner_indices)
+                if not _reads_units_only(inner_value, composed):
+                    return None
+                inner[inner_argument] = operands.scalar(inner_value, composed)
+            inlined[indices] = _copy_body(producer, inner, builder)
+        scalars[argument] = inlined[indices]
+    builder.insert(YieldOp(_copy_body(consumer, scalars, builder)))
+    operands.drop_unused(consumer.out_map)
+    named = {d for m in operands.maps for d in m}.union(consumer.out_map)
+    if not named.issuperset(range(consumer.iteration_dims)):
+        return None
+    fused = GenericOp.build_around(
+        operands.values,
+        operands.maps,
+        consumer.out_map,
+        consumer.combine,
+        consumer.result.type,
+        Region(operands.block),
+    )
+    fused.attributes.update(consumer.attributes)
+    fused.location = consumer.location
+    fused.result.name_hint = consumer.result.name_hint
+    return fused
+
+
+def _reads_units_only(value: SSAValue, indices: OperandMap) -> bool:
+    """Whether each index 0 is of a static size 1."""
+    if None not in indices:
+        return True
+    return all(index is not None or is_unit(size) for index, size in zip(indices, shape_of(value.type), strict=True))
+
+
+def renumber(op: GenericOp, number: dict[int, int], operands: list[SSAValue] | None = None) -> GenericOp:
+    """A copy of `op` whose iteration dim d is called number[d], a permutation; with other operands if given."""
+    copy = GenericOp.build_around(
+        list(op.ins) if operands is None else operands,
+        [tuple(None if d is None else number[d] for d in m) for m in op.operand_maps],
+        [number[d] for d in op.out_map],
+        op.combine,
+        op.result.type,
+        op.body.clone(),
+    )
+    copy.attributes.update(op.attributes)
+    copy.location = op.location
+    copy.result.name_hint = op.result.name_hint
+    return copy
+
+
+def _copy_body(op: GenericOp, scalars: dict[SSAValue, SSAValue], builder: Builder) -> SSAValue:
+    """Copy the ops of a body, its arguments replaced, and return the scalar that it yields."""
+    for inner in op.body.block.ops:
+        if not isinstance(inner, YieldOp):
+            builder.insert(inner.clone(scalars))
+    return scalars.get(op.yielded, op.yielded)
