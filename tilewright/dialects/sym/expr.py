@@ -77,6 +77,7 @@ class Expr:
     """Orders expressions totally, in the same way in every process; equal only for the same object."""
     size: int
     """Number of terms, those inside atoms included."""
+    _text: str | None
     depth: int
     """Bound on the parentheses inside one another that the text of the expression needs."""
 
@@ -147,11 +148,12 @@ class Expr:
         return self.terms[-1][1] if self.terms and not self.terms[-1][0] else 0
 
     def __str__(self) -> str:
-        if self._text is None:
+        text = self._text
+        if text is None:
             from tilewright.dialects.sym.text import expression_text
 
-            self._text = expression_text(self)
-        return self._text
+            self._text = text = expression_text(self)
+        return text
 
     def __repr__(self) -> str:
         return f"Expr({self})"

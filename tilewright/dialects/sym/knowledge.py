@@ -9,10 +9,12 @@ Each carries the labels of the statements it follows from; a contradiction is a 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import gcd
 from typing import Final, TypeAlias
 
+from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.sym import bounds
 from tilewright.dialects.sym.bounds import Interval
 from tilewright.dialects.sym.expr import Atom, Expr, Monomial, divide_monomial, from_terms, hidden_symbol
@@ -150,15 +152,20 @@ class Knowledge:
         while self._queue and self.contradiction is None and done < MAX_QUEUE:
             done += 1
             kind, expr, modulus, reasons = self._queue.pop(0)
-            reasons = reasons | self._reasons_of(expr)
-            expr = self.normal(expr)
-            if kind == "ge":
-                self._nonnegative(expr, reasons)
-            elif kind == "eq":
-                self._zero(expr, reasons)
-            else:
-                self._divisible(expr, modulus, reasons)
+            with suppress(TilewrightError):
+                # A statement that grows over the size limits is dropped; so is one without a value, which cannot hold.
+                self._take(kind, expr, modulus, reasons)
         self._queue.clear()
+
+    def _take(self, kind: str, expr: Expr, modulus: int, reasons: Reasons) -> None:
+        reasons = reasons | self._reasons_of(expr)
+        expr = self.normal(expr)
+        if kind == "ge":
+            self._nonnegative(expr, reasons)
+        elif kind == "eq":
+            self._zero(expr, reasons)
+        else:
+            self._divisible(expr, modulus, reasons)
 
     def _nonnegative(self, expr: Expr, reasons: Reasons) -> None:
         expr, reasons = self._without_factors(expr, reasons)
@@ -272,7 +279,8 @@ class Knowledge:
         """Replace the symbol everywhere; what was known of it is stated again, of the solution."""
         for other, (value, why) in self.solved.items():
             if name in value.symbols:
-                self.solved[other] = (value.substitute({name: solution}), why | reasons)
+                with suppress(TilewrightError):
+                    self.solved[other] = (value.substitute({name: solution}), why | reasons)
         self.solved[name] = (solution, reasons)
         symbol = Expr.symbol(name) if "%" not in name else hidden_symbol(name)
         known = self.ranges.pop(name, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IndexType, IntegerAttr, StringAttr, TensorType, i64
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -210,7 +210,7 @@ class ApplyOp(IRDLOperation):
     traits = traits_def(Pure())
 
     def __init__(self, expr: Expr | int, where: Mapping[str, SSAValue | Operation] | None = None) -> None:
-        bindings = {} if where is None else where
+        bindings: Mapping[str, SSAValue | Operation] = where or dict[str, SSAValue | Operation]()
         super().__init__(
             operands=[[SSAValue.get(value) for value in bindings.values()]],
             properties={
@@ -311,8 +311,8 @@ class CastOp(IRDLOperation):
         return tuple(Relation(a, "==", b) for a, b in pairs if a is not b)
 
     def verify_(self) -> None:
-        source: TensorType[Any] = self.source.type
-        result: TensorType[Any] = self.result.type
+        source = cast("TensorType[Any]", self.source.type)
+        result = cast("TensorType[Any]", self.result.type)
         if source.element_type != result.element_type:
             raise VerifyException(f"expected one element type, got {source.element_type} and {result.element_type}")
         if source.get_num_dims() != result.get_num_dims():

@@ -25,7 +25,7 @@ MAX_DEPTH: Final = 4
 """Facts combined in one chain of eliminations."""
 MAX_SPLITS: Final = 3
 """Extrema split in one chain."""
-MAX_STEPS: Final = 240
+MAX_STEPS: Final = 100
 """Expressions looked at for one query."""
 MAX_WIDTH: Final = 64
 """Terms of an expression above which elimination does not look at it (PyTorch's fifty-minute proofs were wide)."""
@@ -82,7 +82,8 @@ class _Search:
             return expr
         for atom in expr.terms[0][0]:
             if all(atom in m for m, _ in expr.terms) and self.knowledge.nonnegative_product((atom,)):
-                return self._simplified(from_terms({divide_monomial(m, (atom,)) or (): c for m, c in expr.terms}))
+                quotient = from_terms({divide_monomial(m, (atom,)) or (): c for m, c in expr.terms})
+                return expr if quotient.constant is not None else self._simplified(quotient)
         return expr
 
     def _split(self, expr: Expr, atom: Atom, depth: int, splits: int, local: tuple[Fact, ...]) -> Reasons | None:
@@ -111,7 +112,7 @@ def _first_extremum(expr: Expr) -> Atom | None:
 
 def _reductions(knowledge: Knowledge, expr: Expr, local: tuple[Fact, ...]) -> Iterator[tuple[Expr, Reasons]]:
     """Expressions whose being non-negative implies `expr >= 0`, each with one term less to worry about."""
-    facts = [*local, *(Fact(e, r) for e, r in knowledge.facts.items()), *_definitions(knowledge, expr)]
+    facts = [*_definitions(knowledge, expr), *local, *(Fact(e, r) for e, r in knowledge.facts.items())]
     for monomial, coefficient in _worst_terms(knowledge, expr):
         for fact in facts:
             for term, fact_coefficient in fact.expr.terms:
@@ -232,17 +233,27 @@ def _by_ranges(
 def nonnegative(knowledge: Knowledge, expr: Expr, depth: int = MAX_DEPTH) -> Reasons | None:
     """The labels of statements from which `expr >= 0` follows, or None when no proof is found within the budget."""
     knowledge.settle()
+    search = _Search(knowledge)
     try:
-        return _Search(knowledge).nonnegative(knowledge.normal(expr), depth, MAX_SPLITS, ())
+        expr = knowledge.normal(expr)
+        # Short proofs first: most that exist take one or two facts.
+        for limit in range(1, depth + 1):
+            found = search.nonnegative(expr, limit, MAX_SPLITS, ())
+            if found is not None or search.steps <= 0:
+                return found
     except TilewrightError:
-        # The search built an expression over the size limits.
-        return None
+        # The search built an expression over the size limits, or one that has no value where the facts hold.
+        pass
+    return None
 
 
 def best_range(knowledge: Knowledge, expr: Expr) -> Interval:
     """The tightest interval that intervals and one elimination give for an expression."""
     knowledge.settle()
-    normal = knowledge.normal(expr)
+    try:
+        normal = knowledge.normal(expr)
+    except TilewrightError:
+        return (None, None)
     try:
         low, high = _least(knowledge, normal), _least(knowledge, -normal)
     except TilewrightError:
