@@ -147,6 +147,11 @@ class Expr:
         """The integer summand, 0 when there is none."""
         return self.terms[-1][1] if self.terms and not self.terms[-1][0] else 0
 
+    @property
+    def leading_term(self) -> tuple[Monomial, int]:
+        """The first term, of the highest degree; the expression must not be 0."""
+        return self.terms[0]
+
     def __str__(self) -> str:
         text = self._text
         if text is None:
@@ -391,12 +396,12 @@ def _floordiv_constant(numerator: Expr, divisor: int) -> Expr:
 
 def _floordiv_symbolic(numerator: Expr, denominator: Expr) -> Expr:
     result = Expr.const(0)
-    if denominator.terms[0][1] < 0:
+    if denominator.leading_term[1] < 0:
         numerator, denominator = -numerator, -denominator
     while numerator.terms:
         # Factors common to every term of both cancel: they are non-zero wherever the division has a value.
         common = gcd(*(c for _, c in numerator.terms), *(c for _, c in denominator.terms))
-        shared = denominator.terms[0][0]
+        shared = denominator.leading_term[0]
         for m, _ in (*numerator.terms, *denominator.terms):
             shared = tuple(a for i, a in enumerate(shared) if m.count(a) > shared[:i].count(a))
         if common != 1 or shared:
@@ -405,7 +410,7 @@ def _floordiv_symbolic(numerator: Expr, denominator: Expr) -> Expr:
             if denominator.constant is not None:
                 return result + _floordiv_constant(numerator, denominator.constant)
         # Multiples of the divisor leave the numerator: by its leading term, or term by term for a single product.
-        lead, coefficient = denominator.terms[0]
+        lead, coefficient = denominator.leading_term
         pulled: dict[Monomial, int] = {}
         for m, c in numerator.terms:
             factor = divide_monomial(m, lead)

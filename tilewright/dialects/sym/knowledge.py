@@ -66,7 +66,7 @@ def tighten(expr: Expr) -> Expr:
 
 
 def as_congruence(expr: Expr) -> tuple[Expr, int, int] | None:
-    """(f, k, r) when `expr == 0` says `f mod k == r`, else None; r may lie outside 0..k-1, then nothing satisfies it."""
+    """(f, k, r) when `expr == 0` says `f mod k == r`, else None; no value satisfies it when r is not in 0..k-1."""
     for monomial, coefficient in expr.terms:
         if len(monomial) != 1 or monomial[0].kind != "floordiv":
             continue
@@ -86,9 +86,10 @@ def as_congruence(expr: Expr) -> tuple[Expr, int, int] | None:
 
 def linear_symbol(expr: Expr) -> tuple[Atom, int, int] | None:
     """(x, c, d) when `expr` is c*x + d for a symbol x and an integer c other than 0."""
-    if not expr.terms or len(expr.terms) > 2 or (len(expr.terms) == 2 and expr.terms[1][0]):
+    products = [term for term in expr.terms if term[0]]
+    if len(products) != 1:
         return None
-    monomial, coefficient = expr.terms[0]
+    monomial, coefficient = products[0]
     if len(monomial) != 1 or monomial[0].kind != "symbol":
         return None
     return monomial[0], coefficient, expr.constant_term

@@ -82,7 +82,7 @@ def _bound_names(op: Operation) -> Iterator[str]:
     """Names of the op's `where` clause; every op that has one keeps them in a property `names`."""
     names = op.properties.get("names")
     if isinstance(names, ArrayAttr):
-        yield from (name.data for name in names if isinstance(name, StringAttr))
+        yield from (name.data for name in cast("ArrayAttr[Attribute]", names) if isinstance(name, StringAttr))
 
 
 def _attributes(op: Operation) -> Iterator[Attribute]:
