@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from tilewright.dialects.sym.analysis import IndexScope, declared_symbols, index_expr, location_of, module_facts
     from tilewright.dialects.sym.attributes import (
         DimsAttr,
         ExprAttr,
@@ -27,8 +28,10 @@ if TYPE_CHECKING:
     from tilewright.dialects.sym.parse import SymSyntaxError, parse_expr, parse_relation
     from tilewright.dialects.sym.prove import Answer
     from tilewright.dialects.sym.relation import Relation
+    from tilewright.dialects.sym.verify import check_dims
 
 _HOME: Final = {
+    "analysis": "IndexScope declared_symbols index_expr location_of module_facts",
     "attributes": (
         "DimsAttr ExprAttr RelationAttr dims_of parse_dims_from parse_expr_from parse_relation_from print_dims "
         "symbolic_tensor"
@@ -40,6 +43,7 @@ _HOME: Final = {
     "parse": "SymSyntaxError parse_expr parse_relation",
     "prove": "Answer",
     "relation": "Relation",
+    "verify": "check_dims",
 }
 _MODULE_OF: Final = {name: module for module, names in _HOME.items() for name in names.split()}
 
@@ -51,6 +55,7 @@ __all__ = [
     "Expr",
     "ExprAttr",
     "Facts",
+    "IndexScope",
     "Relation",
     "RelationAttr",
     "RequireOp",
@@ -58,9 +63,14 @@ __all__ = [
     "SymSyntaxError",
     "SymbolOp",
     "ceildiv",
+    "check_dims",
+    "declared_symbols",
     "dims_of",
     "floordiv",
+    "index_expr",
+    "location_of",
     "mod",
+    "module_facts",
     "parse_dims_from",
     "parse_expr",
     "parse_expr_from",

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import count
+from weakref import WeakKeyDictionary
 
 from xdsl.dialects.arith import AddiOp, ConstantOp, MuliOp, SubiOp
 from xdsl.dialects.builtin import FileLineColLoc, IndexType, IntegerAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.diagnostics import SourceLocation
-from tilewright.dialects.sym.expr import Expr, as_expr, hidden_symbol
+from tilewright.dialects.sym.expr import Expr, as_expr, hidden_symbol, is_name
 from tilewright.dialects.sym.facts import Facts
 from tilewright.dialects.sym.ops import ApplyOp, RequireOp, SymbolOp
 from tilewright.dialects.sym.relation import Relation
@@ -53,38 +55,62 @@ def _reason(op: Operation) -> str:
     return op.name if location is None else str(location)
 
 
+_VALUE_SYMBOLS: WeakKeyDictionary[SSAValue, Expr] = WeakKeyDictionary()
+_NUMBERS = count()
+# Symbols that stand for SSA values. One table for all scopes: two values never share a symbol, whatever scopes meet.
+
+
+def value_symbol(value: SSAValue) -> Expr:
+    """The hidden symbol that stands for an SSA value: the same one for as long as the value lives."""
+    found = _VALUE_SYMBOLS.get(value)
+    if found is None:
+        # Padded, so that symbols sort in the order in which values were met, and proofs do not depend on history.
+        found = _VALUE_SYMBOLS[value] = hidden_symbol(f"%{next(_NUMBERS):09d}{value.name_hint or ''}")
+    return found
+
+
 class IndexScope:
-    """Names for SSA index values, so that expressions and facts can speak of them.
+    """Expressions of SSA index values, and facts on them.
 
     A value seen through (`sym.apply`, `arith.constant`, and sums, differences and products of index type in `arith`)
-    is the expression it computes; any other value is a symbol of its own, hidden unless the caller names it.
+    is the expression it computes; any other value is a hidden symbol of its own (`value_symbol`).
     """
 
     def __init__(self, facts: Facts | None = None) -> None:
         self.facts = Facts() if facts is None else facts
         """Facts of this scope; what callers add speaks of the expressions that `expr` returns."""
         self._exprs: dict[SSAValue, Expr] = {}
-        self._count = 0
+        self._values: dict[str, SSAValue] = {}
 
     def bind(self, value: SSAValue, expr: Expr) -> None:
         """Let `value` stand for `expr` from now on."""
         self._exprs[value] = expr
-
-    def symbol(self, value: SSAValue) -> Expr:
-        """A symbol that stands for `value` and nothing else; the same one each time."""
-        found = self._exprs.get(value)
-        if found is None:
-            found = self._exprs[value] = hidden_symbol(f"%{self._count}{value.name_hint or ''}")
-            self._count += 1
-        return found
 
     def expr(self, value: SSAValue) -> Expr:
         """The expression of an index value over declared symbols and the symbols of this scope."""
         found = self._exprs.get(value)
         if found is None:
             found = self._computed(value)
-            found = self._exprs[value] = self.symbol(value) if found is None else found
+            if found is None:
+                found = value_symbol(value)
+                self._values[next(iter(found.symbols))] = value
+            self._exprs[value] = found
         return found
+
+    def apply(self, expr: Expr | int) -> ApplyOp:
+        """The `sym.apply` op that computes an expression of this scope, its hidden symbols bound in `where`."""
+        expr = as_expr(expr)
+        names: dict[str, Expr | int] = {}
+        where: dict[str, SSAValue | Operation] = {}
+        for hidden in sorted(expr.symbols & self._values.keys()):
+            value = self._values[hidden]
+            hint = value.name_hint
+            name = hint if hint is not None and is_name(hint) else "v"
+            while name in expr.symbols or name in where:
+                name += "_"
+            names[hidden] = Expr.symbol(name)
+            where[name] = value
+        return ApplyOp(expr.substitute(names), where)
 
     def require(self, relation: Relation, reason: str = "") -> None:
         """Add a fact on expressions of this scope."""
@@ -101,7 +127,7 @@ class IndexScope:
         """A scope that knows this one's names and facts and keeps its own additions to itself."""
         scope = IndexScope(self.facts.child())
         scope._exprs = dict(self._exprs)
-        scope._count = self._count
+        scope._values = dict(self._values)
         return scope
 
     def _computed(self, value: SSAValue) -> Expr | None:

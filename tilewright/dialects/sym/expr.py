@@ -66,17 +66,16 @@ class Expr:
     `terms` holds (product of atoms, coefficient), higher degrees first and the constant, an empty product, last.
     """
 
-    __slots__ = ("__weakref__", "_text", "constant", "depth", "size", "sort_key", "symbols", "terms")
+    __slots__ = ("__weakref__", "_key", "_text", "constant", "depth", "size", "symbols", "terms")
 
     terms: tuple[tuple[Monomial, int], ...]
     constant: int | None
     """The value when the expression is an integer, else None."""
     symbols: frozenset[str]
     """Names of the symbols in the expression, those inside atoms included."""
-    sort_key: str
-    """Orders expressions totally, in the same way in every process; equal only for the same object."""
     size: int
     """Number of terms, those inside atoms included."""
+    _key: str | None
     _text: str | None
     depth: int
     """Bound on the parentheses inside one another that the text of the expression needs."""
@@ -143,6 +142,15 @@ class Expr:
         return total
 
     @property
+    def sort_key(self) -> str:
+        """Orders expressions totally, in the same way in every process; equal only for the same object."""
+        key = self._key
+        if key is None:
+            products = ("*".join([str(c), *(_key_text(a) for a in m)]) for m, c in self.terms)
+            self._key = key = "+".join(products)
+        return key
+
+    @property
     def constant_term(self) -> int:
         """The integer summand, 0 when there is none."""
         return self.terms[-1][1] if self.terms and not self.terms[-1][0] else 0
@@ -164,7 +172,7 @@ class Expr:
         return f"Expr({self})"
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name != "_text":
+        if name not in ("_key", "_text"):
             raise AttributeError("an Expr is immutable")
         object.__setattr__(self, name, value)
 
@@ -189,6 +197,11 @@ def check_name(name: str) -> None:
         raise TilewrightError(f"symbol name must match [A-Za-z_][A-Za-z0-9_]*, got {name[:60]!r}")
     if name in KEYWORDS:
         raise TilewrightError(f"symbol name must not be a keyword of expressions, got '{name}'")
+
+
+def is_name(name: str) -> bool:
+    """Whether `name` may name a symbol."""
+    return _NAME.fullmatch(name) is not None and name not in KEYWORDS
 
 
 def as_expr(value: Expr | int) -> Expr:
@@ -265,7 +278,7 @@ def _make(coefficients: Mapping[Monomial, int]) -> Expr:
     assign(expr, "depth", depth)
     assign(expr, "constant", 0 if not terms else terms[0][1] if not terms[0][0] else None)
     assign(expr, "symbols", frozenset[str]().union(*(a.symbols for m, _ in terms for a in m)))
-    assign(expr, "sort_key", "+".join("*".join([str(c), *(_key_text(a) for a in m)]) for m, c in terms))
+    assign(expr, "_key", None)
     assign(expr, "_text", None)
     with _LOCK:
         return _EXPRS.setdefault(terms, expr)

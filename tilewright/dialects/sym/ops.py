@@ -33,8 +33,8 @@ from tilewright.dialects.sym.attributes import (
 from tilewright.dialects.sym.expr import Expr, as_expr, check_name
 from tilewright.dialects.sym.relation import Relation
 
-SYMBOL_SOURCES: Final = ("arg", "stride", "host")
-"""Where the value of a symbol comes from: an argument's shape, an argument's element stride, or the host plan."""
+SYMBOL_SOURCES: Final = ("arg", "stride", "base", "host")
+"""Where the value of a symbol comes from: an argument's shape, its element strides, its base address in bytes, or the host plan."""
 
 
 @irdl_op_definition
