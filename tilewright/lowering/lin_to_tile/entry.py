@@ -1,0 +1,266 @@
+"""Lowers one function: kernels for its groups, and the host function that binds, allocates and launches them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from tilewright.dialects.host import ops as host
+from tilewright.dialects.lin.generic import GenericOp
+from tilewright.dialects.lin.group import GroupOp
+from tilewright.dialects.sym import (
+    CastOp,
+    Expr,
+    Facts,
+    RequireOp,
+    SymbolOp,
+    dims_of,
+)
+from tilewright.dialects.sym.analysis import declared_symbols, module_facts
+from tilewright.dialects.tile.structure import KernelOp
+from tilewright.dialects.tile.types import BufType, buf_type, strided
+from tilewright.lowering.lin_to_tile.group_space import GroupSpace, Kind, analyse
+from tilewright.lowering.lin_to_tile.schedules import Request, Schedule, schedules
+from tilewright.passes.core import error_at
+
+
+def is_tensor(value: SSAValue) -> bool:
+    """Whether a value is a tensor, not a scalar."""
+    return isinstance(value.type, TensorType)
+
+
+def contiguous_strides(sizes: Sequence[Expr]) -> list[Expr]:
+    """Element strides of a row-major tensor."""
+    strides: list[Expr] = []
+    step = Expr.const(1)
+    for size in reversed(sizes):
+        strides.insert(0, step)
+        step = step * size
+    return strides
+
+
+@dataclass
+class EntryLowering:
+    """State while one function is lowered."""
+
+    module: ModuleOp
+    function: func.FuncOp
+    given_tiles: tuple[int, ...]
+    facts: Facts = field(init=False)
+    likely: dict[str, int] = field(init=False)
+    body: Block = field(init=False)
+    storage: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    layout: dict[SSAValue, BufType] = field(default_factory=dict[SSAValue, BufType])
+    kernels: list[KernelOp] = field(default_factory=list[KernelOp])
+
+    def __post_init__(self) -> None:
+        self.facts = module_facts(self.module)
+        self.symbols = declared_symbols(self.module)
+        self.likely = {name: op.likely_values[0] for name, op in self.symbols.items() if op.likely_values}
+        self.names = set(self.symbols)
+
+    # Names and storage -------------------------------------------------------------------------------------------------
+    def fresh(self, wanted: str) -> str:
+        """A symbol name that is not taken yet."""
+        name, n = wanted, 0
+        while name in self.names:
+            n += 1
+            name = f"{wanted}_{n}"
+        self.names.add(name)
+        return name
+
+    def declare(self, name: str, source: str) -> str:
+        """Declares a symbol of the host at the end of the module's symbols."""
+        name = self.fresh(name)
+        op = SymbolOp(name, source=source)
+        anchor = next(o for o in self.module.body.block.ops if not isinstance(o, SymbolOp))
+        self.module.body.block.insert_op_before(op, anchor)
+        return name
+
+    def bind(self, value: SSAValue, name: str) -> BufType:
+        """Names strides and base of a tensor that lives outside; the buffer type that kernels see."""
+        assert isinstance(value.type, TensorType)
+        sizes = dims_of(value.type)
+        strides = [self.declare(f"{name}_s{d}", "stride") for d in range(len(sizes))]
+        base = self.declare(f"{name}_base", "base")
+        self.body.add_op(host.BindOp(value, strides, base))
+        return buf_type(sizes, value.type.element_type, "global", strided([Expr.symbol(s) for s in strides]))
+
+    def resolve(self, value: SSAValue) -> SSAValue:
+        """Sees through `sym.cast`, whose obligations become requirements of the module."""
+        while isinstance(value.owner, CastOp):
+            value = value.owner.source
+        return value
+
+    # The function ------------------------------------------------------------------------------------------------------
+    def lower(self) -> host.FuncOp:
+        """Writes the host function and the kernels."""
+        source = self.function.body.block
+        returned = source.last_op
+        if not isinstance(returned, func.ReturnOp):
+            raise error_at(self.function, "expected the function to end in func.return")
+        self.body = Block(arg_types=[a.type for a in source.args])
+        for n, (old, new) in enumerate(zip(source.args, self.body.args, strict=True)):
+            new.name_hint = old.name_hint or f"arg{n}"
+            self.storage[old] = new
+            if is_tensor(old):
+                self.layout[old] = self.bind(new, new.name_hint)
+        results = [self.resolve(v) for v in returned.arguments]
+        waiting = self.outputs(results, [v.type for v in returned.arguments])
+        number = 0
+        for op in source.ops:
+            if isinstance(op, GroupOp | GenericOp):
+                self.lower_group(op, number)
+                number += 1
+            elif isinstance(op, CastOp):
+                for obligation in op.obligations():
+                    self.module.body.block.insert_op_before(RequireOp(obligation), self.function)
+            elif not isinstance(op, func.ReturnOp | RequireOp):
+                raise error_at(op, f"lin-to-tile expects lin.generic and lin.group (run decompose first), got {op.name}")
+            elif isinstance(op, RequireOp):
+                self.module.body.block.insert_op_before(op.clone(), self.function)
+        for value, output in waiting:
+            self.copy_result(value, output, number)
+            number += 1
+        return host.FuncOp(self.function.sym_name.data, [o.type for o in returned.arguments], Region(self.body))
+
+    def outputs(self, results: Sequence[SSAValue], types: Sequence[Attribute]) -> list[tuple[SSAValue, SSAValue]]:
+        """Makes the output buffers; the value computed first into each. Returns the results that are copies of something else."""
+        copies: list[tuple[SSAValue, SSAValue]] = []
+        for n, (value, type_) in enumerate(zip(results, types, strict=True)):
+            if not isinstance(type_, TensorType):
+                raise error_at(self.function, f"result {n}: expected a tensor, got {type_}")
+            op = host.OutputOp(n, type_)
+            op.res.name_hint = f"out{n}"
+            self.body.add_op(op)
+            buffer = self.bind(op.res, f"out{n}")
+            if value in self.storage:
+                copies.append((value, op.res))
+                self.layout[op.res] = buffer
+            else:
+                self.storage[value] = op.res
+                self.layout[value] = buffer
+        return copies
+
+    def lower_group(self, op: GroupOp | GenericOp, number: int) -> None:
+        """One group: its kernels and its launch (or the dispatch over its schedules)."""
+        if isinstance(op, GenericOp):
+            generics, yielded, results = [op], [op.result], [op.result]
+            outer: dict[SSAValue, SSAValue] = {v: self.resolve(v) for v in op.ins}
+        else:
+            generics = [g for g in op.body.block.ops if isinstance(g, GenericOp)]
+            yielded, results = list(op.yielded), list(op.outs)
+            outer = {a: self.resolve(v) for a, v in zip(op.body.block.args, op.ins, strict=True)}
+        space = analyse(generics, list(dict.fromkeys(yielded)))
+        inside = {g.result for g in generics}
+        if space.kind is Kind.UNSUPPORTED or any(v not in inside for v in yielded) or len(set(yielded)) < len(yielded):
+            self.lower_separately(op, generics, outer, yielded, results, number)
+            return
+        self.emit(op, space, outer, dict(zip(yielded, results, strict=True)), f"{self.function.sym_name.data}_{number}")
+
+    def lower_separately(
+        self,
+        op: Operation,
+        generics: Sequence[GenericOp],
+        outer: dict[SSAValue, SSAValue],
+        yielded: Sequence[SSAValue],
+        results: Sequence[SSAValue],
+        number: int,
+    ) -> None:
+        """Each generic as a kernel of its own, through scratch."""
+        made: dict[SSAValue, SSAValue] = {}
+        for generic in generics:
+            at = [r for y, r in zip(yielded, results, strict=True) if y is generic.result]
+            made[generic.result] = at[0] if at else generic.result
+        waiting: list[tuple[SSAValue, SSAValue]] = []
+        for n, generic in enumerate(generics):
+            space = analyse([generic], [generic.result])
+            sources = {v: outer.get(v, made.get(v, v)) for v in generic.ins}
+            if space.kind is Kind.UNSUPPORTED:
+                raise error_at(generic, "this lin.generic has no schedule: a result dim is written by several iterations")
+            name = f"{self.function.sym_name.data}_{number}_{n}"
+            self.emit(op, space, sources, {generic.result: made[generic.result]}, name)
+        for y, r in zip(yielded, results, strict=True):
+            source = outer.get(y, made.get(y, y))
+            if source is not r:
+                waiting.append((source, r))
+        for n, (source, result) in enumerate(waiting):
+            self.place(result)
+            self.copy_value(source, self.storage[result], self.layout[result], f"{number}_copy{n}")
+
+    def place(self, value: SSAValue) -> None:
+        """Gives a value that is no output contiguous scratch."""
+        if value in self.storage:
+            return
+        assert isinstance(value.type, TensorType)
+        op = host.AllocOp(value.type)
+        op.res.name_hint = value.name_hint or "scratch"
+        self.body.add_op(op)
+        sizes = dims_of(value.type)
+        self.storage[value] = op.res
+        self.layout[value] = buf_type(sizes, value.type.element_type, "global", strided(contiguous_strides(sizes)))
+
+    def emit(
+        self,
+        op: Operation,
+        space: GroupSpace,
+        outer: dict[SSAValue, SSAValue],
+        results: dict[SSAValue, SSAValue],
+        name: str,
+    ) -> None:
+        """Kernels for a space; `outer` maps values read to values of the function, `results` likewise for what is written."""
+        used = [v for v in outer if any(v in g.ins for g in space.generics)]
+        inputs = [(v, self.layout[outer[v]] if is_tensor(v) else v.type) for v in used]
+        for value in results.values():
+            self.place(value)
+        outputs = [(inner, self.layout[value]) for inner, value in results.items()]
+        request = Request(name, space, inputs, outputs, self.facts, self.likely, self.given_tiles)
+        arguments = [self.storage[outer[v]] for v in used] + [self.storage[v] for v in results.values()]
+        found = schedules(request)
+        for schedule in found:
+            self.take_kernel(schedule.kernel, op)
+        self.body.add_op(self.launch(found, arguments))
+
+    def take_kernel(self, kernel: KernelOp, origin: Operation) -> None:
+        """Keeps a kernel, whose ops come from `origin`."""
+        for inner in kernel.walk():
+            inner.location = origin.location
+        self.kernels.append(kernel)
+
+    def launch(self, found: Sequence[Schedule], arguments: Sequence[SSAValue]) -> Operation:
+        """The launch of the only schedule, or the dispatch over several."""
+        launches = [host.LaunchOp(s.kernel.sym_name.data, arguments, assumes=s.when) for s in found]
+        if len(found) == 1:
+            return launches[0]
+        return host.DispatchOp([(s.name, s.when, Region(Block([op]))) for s, op in zip(found, launches, strict=True)])
+
+    def copy_result(self, value: SSAValue, output: SSAValue, number: int) -> None:
+        """A result that is an argument, or the same value as another result."""
+        self.copy_value(value, output, self.layout[output], str(number))
+
+    def copy_value(self, value: SSAValue, target: SSAValue, layout: BufType, number: str) -> None:
+        """A kernel that copies a stored value."""
+        assert isinstance(value.type, TensorType)
+        dims = tuple(range(len(dims_of(value.type))))
+        generic = GenericOp.build_from([value], [dims], dims, None, value.type, lambda _, args: args[0])
+        space = analyse([generic], [generic.result])
+        name = f"{self.function.sym_name.data}_{number}"
+        request = Request(
+            name,
+            space,
+            [(value, self.layout[value])],
+            [(generic.result, layout)],
+            self.facts,
+            self.likely,
+            (),
+        )
+        found = schedules(request)
+        for schedule in found:
+            self.take_kernel(schedule.kernel, self.function)
+        self.body.add_op(self.launch(found, [self.storage[value], target]))
+        generic.detach()
+        generic.drop_all_references()

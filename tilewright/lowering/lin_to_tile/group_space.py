@@ -1,0 +1,166 @@
+"""The iteration space that the generics of one kernel share, and what kind of kernel it asks for.
+
+Dims of generics meet where one generic reads what another one made, and where two generics read one input. The second kind is given up
+where it would make a generic walk one dim twice: an input may be read in several ways at once (x plus its transpose).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from xdsl.dialects.builtin import AnyFloat, TensorType, f32, i32
+from xdsl.ir import SSAValue
+
+from tilewright.dialects.lin.generic import GenericOp
+from tilewright.dialects.sym import Expr
+
+
+class Kind(StrEnum):
+    """What shape of kernel a group asks for."""
+
+    ELEMENTWISE = "elementwise"
+    CONTRACTION = "contraction"
+    REDUCTION = "reduction"
+    UNSUPPORTED = "unsupported"
+
+
+@dataclass
+class GroupSpace:
+    """Generics in order, their shared dims numbered from 0, and where each generic and value lies among them."""
+
+    generics: list[GenericOp]
+    results: list[SSAValue]
+    extents: list[Expr] = field(default_factory=list[Expr])
+    dims_of_generic: dict[GenericOp, tuple[int, ...]] = field(default_factory=dict[GenericOp, tuple[int, ...]])
+    dims_of_value: dict[SSAValue, tuple[int, ...]] = field(default_factory=dict[SSAValue, tuple[int, ...]])
+    reduced: frozenset[int] = frozenset()
+    kind: Kind = Kind.UNSUPPORTED
+
+    @property
+    def parallel(self) -> list[int]:
+        """Dims that no generic reduces, in the order of the first result that has them all."""
+        rest = [d for d in range(len(self.extents)) if d not in self.reduced]
+        for value in self.results:
+            order = [d for d in self.dims_of_value[value] if d not in self.reduced]
+            if set(order) == set(rest):
+                return order
+        return rest
+
+    def operand_dims(self, generic: GenericOp, number: int) -> tuple[int | None, ...]:
+        """Group dim of each dim of operand `number`; None where it is read at index 0."""
+        own = self.dims_of_generic[generic]
+        return tuple(None if d is None else own[d] for d in generic.operand_maps[number])
+
+    @property
+    def contraction(self) -> GenericOp:
+        """The generic that contracts, in a CONTRACTION group."""
+        return next(g for g in self.generics if g.reduction_dims)
+
+
+class _Joined:
+    """Union-find over hashable nodes, with the merged order of first appearance."""
+
+    def __init__(self) -> None:
+        self.parent: dict[tuple[int, int], tuple[int, int]] = {}
+
+    def find(self, node: tuple[int, int]) -> tuple[int, int]:
+        self.parent.setdefault(node, node)
+        while self.parent[node] != node:
+            node = self.parent[node]
+        return node
+
+    def join(self, a: tuple[int, int], b: tuple[int, int]) -> None:
+        a, b = self.find(a), self.find(b)
+        if a != b:
+            self.parent[max(a, b)] = min(a, b)
+
+    def try_join(self, pairs: Sequence[tuple[tuple[int, int], tuple[int, int]]], generics: Sequence[GenericOp]) -> None:
+        """Joins all pairs, or none when some generic would have two dims that are one."""
+        before = dict(self.parent)
+        for a, b in pairs:
+            self.join(a, b)
+        for n, generic in enumerate(generics):
+            roots = {self.find((n, d)) for d in range(generic.iteration_dims)}
+            if len(roots) < generic.iteration_dims:
+                self.parent = before
+                return
+
+
+def analyse(generics: Sequence[GenericOp], results: Sequence[SSAValue]) -> GroupSpace:
+    """The shared space of `generics` (in order) whose `results` leave the kernel; `kind` UNSUPPORTED when they share none."""
+    space = GroupSpace(list(generics), list(results))
+    made = {g.result: n for n, g in enumerate(generics)}
+    joined = _Joined()
+    for n, generic in enumerate(generics):
+        for d in range(generic.iteration_dims):
+            joined.find((n, d))
+        for number, operand in enumerate(generic.ins):
+            producer = made.get(operand)
+            if producer is None:
+                continue
+            for axis, d in enumerate(generic.operand_maps[number]):
+                if d is not None:
+                    joined.join((n, d), (producer, generics[producer].out_map[axis]))
+    readers: dict[SSAValue, tuple[int, int]] = {}
+    for n, generic in enumerate(generics):
+        for number, operand in enumerate(generic.ins):
+            if operand in made or not isinstance(operand.type, TensorType):
+                continue
+            first, first_operand = readers.setdefault(operand, (n, number))
+            axes = zip(generics[first].operand_maps[first_operand], generic.operand_maps[number], strict=True)
+            pairs = [((first, a), (n, b)) for a, b in axes if a is not None and b is not None]
+            joined.try_join(pairs, generics)
+    numbers: dict[tuple[int, int], int] = {}
+    for n, generic in enumerate(generics):
+        extents = generic.extents()
+        own: list[int] = []
+        for d in range(generic.iteration_dims):
+            root = joined.find((n, d))
+            if root not in numbers:
+                numbers[root] = len(space.extents)
+                space.extents.append(extents[d])
+            own.append(numbers[root])
+        space.dims_of_generic[generic] = tuple(own)
+        space.dims_of_value[generic.result] = tuple(own[d] for d in generic.out_map)
+    space.reduced = frozenset(
+        space.dims_of_generic[g][d] for g in generics for d in g.reduction_dims
+    )
+    space.kind = _kind(space)
+    return space
+
+
+def _kind(space: GroupSpace) -> Kind:
+    if any(len(set(dims)) != len(dims) for dims in space.dims_of_generic.values()):
+        return Kind.UNSUPPORTED  # one generic walks a value along the same dim twice (a diagonal)
+    parallel = {d for d in range(len(space.extents)) if d not in space.reduced}
+    moving = {d for d in parallel if space.extents[d].constant != 1}
+    if not all(moving <= set(space.dims_of_value[v]) for v in space.results):
+        return Kind.UNSUPPORTED  # several blocks would write the same element
+    reducing = [g for g in space.generics if g.reduction_dims]
+    if not reducing:
+        return Kind.ELEMENTWISE
+    if any(g.is_contraction and _accumulates_exactly(g) for g in reducing):
+        others = [g for g in space.generics if g is not reducing[0]]
+        fits = len(reducing) == 1 and all(not (set(space.dims_of_generic[g]) & space.reduced) for g in others)
+        return Kind.CONTRACTION if fits else Kind.UNSUPPORTED
+    for generic in reducing:
+        own = space.dims_of_generic[generic]
+        if {own[d] for d in generic.reduction_dims} != space.reduced:
+            return Kind.UNSUPPORTED  # reductions over different dims do not share a walk
+    return Kind.REDUCTION
+
+
+def _accumulates_exactly(generic: GenericOp) -> bool:
+    """Whether the sum is kept in f32 or i32, which is what a multiply-accumulate adds in."""
+    return generic.result.type.element_type in (f32, i32)
+
+
+def element_bytes(type_: TensorType) -> int:  # pyright: ignore[reportMissingTypeArgument, reportUnknownParameterType]
+    """Bytes of one element in memory (i1 takes a byte)."""
+    element = type_.element_type
+    if isinstance(element, AnyFloat):
+        return element.size
+    width = getattr(getattr(element, "width", None), "data", 64)
+    return max(1, width // 8)

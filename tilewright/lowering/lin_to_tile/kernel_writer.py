@@ -1,0 +1,293 @@
+"""Writes the body of one tile kernel for a group: the schedules for elementwise groups, contractions and reductions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import AnyFloat, TensorType
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+
+from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.lin.combine import Combine
+from tilewright.dialects.lin.generic import GenericOp
+from tilewright.dialects.sym import Expr, ceildiv
+from tilewright.dialects.tile.compute import MmaOp, ReduceOp
+from tilewright.dialects.tile.iteration import BROADCAST
+from tilewright.dialects.tile.structure import KernelOp, YieldOp
+from tilewright.dialects.tile.types import BufType
+from tilewright.lowering.lin_to_tile.builder import TileBuilder, identity_attribute, index
+from tilewright.lowering.lin_to_tile.group_space import GroupSpace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+COMBINING_OPS: Mapping[Combine, tuple[type[Operation], type[Operation]]] = {
+    Combine.SUM: (arith.AddfOp, arith.AddiOp),
+    Combine.PROD: (arith.MulfOp, arith.MuliOp),
+    Combine.MAX: (arith.MaximumfOp, arith.MaxSIOp),
+    Combine.MIN: (arith.MinimumfOp, arith.MinSIOp),
+}
+"""The scalar op of each combination, for floats and for integers."""
+
+
+def combine_scalars(combine: Combine, left: SSAValue, right: SSAValue) -> Operation:
+    """The op that combines two scalars of one type; i1 counts as unsigned."""
+    floats, integers = COMBINING_OPS[combine]
+    if isinstance(left.type, AnyFloat):
+        return floats(left, right)  # pyright: ignore[reportCallIssue]
+    if str(left.type) == "i1" and combine in (Combine.MAX, Combine.MIN):
+        unsigned = arith.MaxUIOp if combine is Combine.MAX else arith.MinUIOp
+        return unsigned(left, right)
+    return integers(left, right)  # pyright: ignore[reportCallIssue]
+
+
+def copy_body(generic: GenericOp, block: Block, args: Sequence[SSAValue]) -> SSAValue:
+    """Clones the ops of a generic's body into `block` on `args`; returns the yielded scalar there."""
+    mapper: dict[SSAValue, SSAValue] = dict(zip(generic.body.block.args, args, strict=True))
+    for op in generic.body.block.ops:
+        if op is generic.body.block.last_op:
+            break
+        block.add_op(op.clone(mapper))
+    return mapper[generic.yielded]
+
+
+class KernelWriter:
+    """State while one kernel is written: where each dim stands, and which values are in fragments already."""
+
+    def __init__(
+        self,
+        name: str,
+        space: GroupSpace,
+        inputs: Sequence[tuple[SSAValue, Attribute]],
+        outputs: Sequence[tuple[SSAValue, BufType]],
+        tiles: Mapping[int, int],
+    ) -> None:
+        """`inputs` and `outputs` pair a value of the group with the type of the kernel argument that holds it."""
+        self.space = space
+        self.tiles = dict(tiles)
+        self.parallel = space.parallel
+        self.block = Block(arg_types=[t for _, t in (*inputs, *outputs)] + [index] * len(self.parallel))
+        self.build = TileBuilder(self.block)
+        self.arguments: dict[SSAValue, SSAValue] = {}
+        for (value, _), arg in zip(inputs, self.block.args, strict=False):
+            arg.name_hint = value.name_hint
+            self.arguments[value] = arg
+        self.targets: list[tuple[SSAValue, SSAValue]] = []
+        for n, ((value, _), arg) in enumerate(zip(outputs, self.block.args[len(inputs) :], strict=False)):
+            arg.name_hint = f"out{n}"
+            self.targets.append((value, arg))
+        grid = [ceildiv(space.extents[d], self.tiles[d]) for d in self.parallel]
+        self.kernel = KernelOp(name, grid, Region(self.block))
+        self.offsets: dict[int, SSAValue] = {}
+        for d, coordinate in zip(self.parallel, self.kernel.coordinates, strict=True):
+            coordinate.name_hint = f"i{d}"
+            self.offsets[d] = self.build.scaled(coordinate, self.tiles[d], f"o{d}")
+        self.fragments: dict[SSAValue, SSAValue] = {}
+        self.loaded: dict[tuple[SSAValue, tuple[int | None, ...]], SSAValue] = {}
+        self._zero: SSAValue | None = None
+
+    # Fragments ---------------------------------------------------------------------------------------------------------
+    def zero(self) -> SSAValue:
+        """The index 0, made once at the top of the kernel."""
+        if self._zero is None:
+            outer, self.build.block = self.build.block, self.block
+            self._zero = self.build.expression(Expr.const(0), {}, "zero")
+            self.build.block = outer
+            first = self.block.first_op
+            if first is not None and first is not self._zero.owner:
+                op = self._zero.owner
+                assert isinstance(op, Operation)
+                op.detach()
+                self.block.insert_op_before(op, first)
+        return self._zero
+
+    def tile_sizes(self, dims: Sequence[int | None]) -> list[int]:
+        """Sizes of a fragment along group dims; 1 where a dim is read at index 0."""
+        return [1 if d is None else self.tiles[d] for d in dims]
+
+    def offsets_of(self, dims: Sequence[int | None]) -> list[SSAValue]:
+        """Where the tile starts along group dims."""
+        return [self.zero() if d is None else self.offsets[d] for d in dims]
+
+    def operand(self, generic: GenericOp, number: int) -> tuple[SSAValue, list[int]]:
+        """Operand `number` in a fragment (or the scalar itself), with its map over the generic's iteration dims."""
+        value = generic.ins[number]
+        if not isinstance(value.type, TensorType):
+            return self.arguments[value], []
+        own = [BROADCAST if d is None else d for d in generic.operand_maps[number]]
+        if value in self.fragments:
+            return self.fragments[value], own
+        if value not in self.arguments:
+            self.compute(self.producer(value))
+            return self.fragments[value], own
+        dims = self.space.operand_dims(generic, number)
+        if (value, dims) not in self.loaded:
+            name = f"t_{value.name_hint}" if value.name_hint else "t"
+            self.loaded[value, dims] = self.build.load(
+                self.arguments[value], self.offsets_of(dims), self.tile_sizes(dims), name
+            )
+        return self.loaded[value, dims], own
+
+    def producer(self, value: SSAValue) -> GenericOp:
+        """The generic that makes a value inside the group."""
+        owner = value.owner
+        if not isinstance(owner, GenericOp):
+            raise TilewrightError(f"expected a lin.generic as producer, got {owner}")
+        return owner
+
+    def result_fragment(self, generic: GenericOp) -> SSAValue:
+        """A new fragment for the result of a generic."""
+        sizes = self.tile_sizes(self.space.dims_of_value[generic.result])
+        hint = generic.result.name_hint
+        return self.build.alloc(sizes, generic.result.type.element_type, f"f_{hint}" if hint else "f")
+
+    def compute(self, generic: GenericOp) -> None:
+        """An all-parallel generic on whole fragments."""
+        inputs = [self.operand(generic, n) for n in range(len(generic.ins))]
+        out = self.result_fragment(generic)
+
+        def body(block: Block, args: Sequence[BlockArgument]) -> None:
+            block.add_op(YieldOp(copy_body(generic, block, args)))
+
+        self.build.map(generic.iteration_dims, inputs, [(out, generic.out_map)], body)
+        self.fragments[generic.result] = out
+
+    def store_results(self, values: Sequence[SSAValue]) -> None:
+        """Writes those of `values` that leave the kernel."""
+        for value, target in self.targets:
+            if value in values:
+                dims = self.space.dims_of_value[value]
+                self.build.store(self.fragments[value], target, self.offsets_of(dims))
+
+    @contextmanager
+    def walk(self, dims: Sequence[int]) -> Iterator[None]:
+        """Loops over reduced dims, a tile at a time; what is made inside is forgotten after."""
+        fragments, loaded = dict(self.fragments), dict(self.loaded)
+        with ExitStack() as stack:
+            for d in dims:
+                self.offsets[d] = stack.enter_context(
+                    self.build.loop(self.space.extents[d], self.tiles[d], f"k{d}")
+                )
+            yield
+        self.fragments, self.loaded = fragments, loaded
+
+    # Schedules ---------------------------------------------------------------------------------------------------------
+    def write_elementwise(self) -> KernelOp:
+        """Load, compute, store."""
+        for generic in self.space.generics:
+            self.compute(generic)
+        self.store_results(self.space.results)
+        return self.kernel
+
+    def write_contraction(self) -> KernelOp:
+        """Accumulate over the summed dims tile by tile, then the epilogue on the accumulators."""
+        contraction = self.space.contraction
+        acc = self.result_fragment(contraction)
+        self.build.fill(acc, identity_attribute(Combine.SUM, contraction.result.type.element_type))
+        own = self.space.dims_of_generic[contraction]
+        with self.walk([own[d] for d in contraction.reduction_dims]):
+            lhs, rhs = (self.operand(contraction, n) for n in range(2))
+            self.build.add(MmaOp(contraction.iteration_dims, lhs, rhs, (acc, contraction.out_map)))
+        self.fragments[contraction.result] = acc
+        for generic in self.space.generics:
+            if generic is not contraction:
+                self.compute(generic)
+        self.store_results(self.space.results)
+        return self.kernel
+
+    def is_wide(self, generic: GenericOp) -> bool:
+        """Whether a generic computes one value for each point of the reduced dims."""
+        return not generic.reduction_dims and bool(set(self.space.dims_of_generic[generic]) & self.space.reduced)
+
+    def limits(self, generic: GenericOp) -> dict[int, SSAValue]:
+        """For each reduced iteration dim how many elements of the tile are inside."""
+        limits: dict[int, SSAValue] = {}
+        own = self.space.dims_of_generic[generic]
+        for d in generic.reduction_dims:
+            rest = self.space.extents[own[d]] - Expr.symbol("k")
+            limits[d] = self.build.expression(rest, {"k": self.offsets[own[d]]}, "n")
+        return limits
+
+    def write_looping_reduction(self) -> KernelOp:
+        """One walk over the reduced dims for each reduction, elementwise values recomputed in each, and a last walk that stores."""
+        dims = self.walk_order()
+        for generic in self.space.generics:
+            if generic.reduction_dims:
+                self.reduce_in_walk(generic, dims)
+            elif not self.is_wide(generic):
+                self.compute(generic)
+        wide = [v for v in self.space.results if set(self.space.dims_of_value[v]) & self.space.reduced]
+        self.store_results([v for v in self.space.results if v not in wide])
+        if wide:
+            with self.walk(dims):
+                for value in wide:
+                    if value not in self.fragments:
+                        self.compute(self.producer(value))
+                self.store_results(wide)
+        return self.kernel
+
+    def walk_order(self) -> list[int]:
+        """Reduced dims, outermost first: in the order of the first reduction's dims."""
+        first = next(g for g in self.space.generics if g.reduction_dims)
+        own = self.space.dims_of_generic[first]
+        return [own[d] for d in first.reduction_dims]
+
+    def reduce_in_walk(self, generic: GenericOp, dims: Sequence[int]) -> None:
+        """Combines into one accumulator an element of the tile while walking, and across the tile once at the end."""
+        combine, element = self.combine_of(generic), generic.result.type.element_type
+        own = self.space.dims_of_generic[generic]
+        every = list(range(generic.iteration_dims))
+        acc = self.build.alloc(self.tile_sizes(own), element, "acc")
+        self.build.fill(acc, identity_attribute(combine, element))
+        with self.walk(dims):
+            inputs = [self.operand(generic, n) for n in range(len(generic.ins))]
+
+            def body(block: Block, args: Sequence[BlockArgument]) -> None:
+                value = copy_body(generic, block, args[:-1])
+                combined = combine_scalars(combine, args[-1], value)
+                block.add_ops([combined, YieldOp(combined.results[0])])
+
+            limits = self.limits(generic)
+            self.build.map(generic.iteration_dims, [*inputs, (acc, every)], [(acc, every)], body, limits)
+        self.finish_reduction(generic, acc, {})
+
+    def combine_of(self, generic: GenericOp) -> Combine:
+        """How a reducing generic combines."""
+        if generic.combine is None:
+            raise TilewrightError("expected a reduction to have a combiner")
+        return generic.combine
+
+    def finish_reduction(self, generic: GenericOp, values: SSAValue, valid: dict[int, SSAValue]) -> None:
+        """Combines a fragment over its reduced dims into the generic's result."""
+        combine = self.combine_of(generic)
+        out = self.result_fragment(generic)
+        self.build.fill(out, identity_attribute(combine, generic.result.type.element_type))
+        every = list(range(generic.iteration_dims))
+        self.build.add(
+            ReduceOp(combine.value, generic.iteration_dims, (values, every), (out, generic.out_map), valid=valid)
+        )
+        self.fragments[generic.result] = out
+
+    def write_on_chip_reduction(self) -> KernelOp:
+        """The whole row in registers: every input is read once."""
+        for d in self.space.reduced:
+            self.offsets[d] = self.zero()
+        for generic in self.space.generics:
+            if not generic.reduction_dims:
+                self.compute(generic)
+                continue
+            own = self.space.dims_of_generic[generic]
+            inputs = [self.operand(generic, n) for n in range(len(generic.ins))]
+            values = self.build.alloc(self.tile_sizes(own), generic.result.type.element_type, "v")
+
+            def body(block: Block, args: Sequence[BlockArgument], generic: GenericOp = generic) -> None:
+                block.add_op(YieldOp(copy_body(generic, block, args)))
+
+            every = list(range(generic.iteration_dims))
+            self.build.map(generic.iteration_dims, inputs, [(values, every)], body)
+            self.finish_reduction(generic, values, self.limits(generic))
+        self.store_results(self.space.results)
+        return self.kernel

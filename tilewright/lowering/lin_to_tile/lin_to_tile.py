@@ -1,0 +1,36 @@
+"""The pass `lin-to-tile`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.lowering.lin_to_tile.entry import EntryLowering
+from tilewright.passes.core import TilewrightPass
+
+
+@dataclass(frozen=True)
+class LinToTilePass(TilewrightPass):
+    """Turns each group into a tile kernel over a symbolic grid, and each function into the host function that launches them.
+
+    `tile-sizes` gives the sizes for a group's parallel dims in order, then its reduced dims (powers of two); without it they are
+    chosen from what is known of the extents. Relies on `decompose`; groups are the kernels that `fuse-groups` made, a lin.generic outside
+    of one becomes a kernel of its own.
+    """
+
+    name = "lin-to-tile"
+    tile_sizes: tuple[int, ...] = ()
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in [f for f in op.body.block.ops if isinstance(f, func.FuncOp)]:
+            if function.is_declaration:
+                continue
+            lowering = EntryLowering(op, function, tuple(self.tile_sizes))
+            lowered = lowering.lower()
+            lowered.location = function.location
+            op.body.block.insert_ops_before([*lowering.kernels, lowered], function)
+            function.detach()
+            function.erase(safe_erase=False)

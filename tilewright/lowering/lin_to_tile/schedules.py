@@ -1,0 +1,169 @@
+"""Which kernels a group gets: one or two schedules, each with the relations under which it is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, SSAValue
+
+from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.sym import Expr, Facts, Relation
+from tilewright.dialects.sym.prove import Answer
+from tilewright.dialects.tile.structure import KernelOp
+from tilewright.dialects.tile.types import BufType
+from tilewright.lowering.lin_to_tile import tile_sizes
+from tilewright.lowering.lin_to_tile.group_space import GroupSpace, Kind
+from tilewright.lowering.lin_to_tile.kernel_writer import KernelWriter
+from tilewright.lowering.lin_to_tile.tile_sizes import Extent
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A kernel and when it is chosen; no relations for the one that always serves."""
+
+    name: str
+    when: tuple[Relation, ...]
+    kernel: KernelOp
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a group's kernels are made from: its space, its values with their kernel argument types, and what is known of sizes."""
+
+    name: str
+    space: GroupSpace
+    inputs: Sequence[tuple[SSAValue, Attribute]]
+    outputs: Sequence[tuple[SSAValue, BufType]]
+    facts: Facts
+    likely: dict[str, int]
+    given: tuple[int, ...]
+
+    def extent(self, dim: int) -> Extent:
+        """What is known of a group dim's size."""
+        e = self.space.extents[dim]
+        upper = self.facts.range(e)[1]
+        guess = e.evaluate(self.likely) if e.symbols <= self.likely.keys() else None
+        return Extent(upper, guess)
+
+    def writer(self, suffix: str, tiles: dict[int, int]) -> KernelWriter:
+        """A writer for one kernel of the group."""
+        name = f"{self.name}_{suffix}" if suffix else self.name
+        return KernelWriter(name, self.space, self.inputs, self.outputs, tiles)
+
+    def override(self, tiles: dict[int, int]) -> dict[int, int]:
+        """`tiles` with the sizes that the user gave, in the order parallel dims then reduced dims."""
+        order = [*self.space.parallel, *sorted(self.space.reduced)]
+        if self.given and len(self.given) > len(order):
+            raise TilewrightError(f"expected at most {len(order)} tile sizes, got {len(self.given)}")
+        for size in self.given:
+            if size < 1 or size & (size - 1):
+                raise TilewrightError(f"expected tile sizes that are powers of two, got {size}")
+        return {**tiles, **dict(zip(order, self.given, strict=False))}
+
+
+def schedules(request: Request) -> list[Schedule]:
+    """The schedules of a group, in the order in which they are tried."""
+    kind = request.space.kind
+    if kind is Kind.ELEMENTWISE:
+        return [_elementwise(request)]
+    if kind is Kind.CONTRACTION:
+        return _contraction(request)
+    if kind is Kind.REDUCTION:
+        return _reduction(request)
+    raise TilewrightError("a group whose generics share no iteration space has no schedule")
+
+
+def _contiguous_dims(request: Request) -> list[int]:
+    """For each read of a tensor input the group dim along which it is contiguous in a row-major tensor."""
+    found: list[int] = []
+    inputs = {value for value, _ in request.inputs}
+    for generic in request.space.generics:
+        for n, operand in enumerate(generic.ins):
+            if operand in inputs and isinstance(operand.type, TensorType):
+                dims = [d for d in request.space.operand_dims(generic, n) if d is not None]
+                if dims:
+                    found.append(dims[-1])
+    return found
+
+
+def _elementwise(request: Request) -> Schedule:
+    order = request.space.parallel
+    extents = {d: request.extent(d) for d in order}
+    crossed = next((d for d in _contiguous_dims(request) if order and d != order[-1] and _is_crossed(request, d)), None)
+    tiles = request.override(tile_sizes.elementwise(order, extents, crossed))
+    return Schedule("tiled", (), request.writer("", tiles).write_elementwise())
+
+
+def _is_crossed(request: Request, dim: int) -> bool:
+    """Whether some input that moves along both `dim` and the result's last dim is contiguous along `dim`."""
+    last = request.space.parallel[-1]
+    for generic in request.space.generics:
+        for n in range(len(generic.ins)):
+            dims = [d for d in request.space.operand_dims(generic, n) if d is not None]
+            if dims and dims[-1] == dim and last in dims:
+                return True
+    return False
+
+
+def _contraction(request: Request) -> list[Schedule]:
+    space = request.space
+    contraction = space.contraction
+    left, right = (
+        {d for d in space.operand_dims(contraction, n) if d is not None and d not in space.reduced} for n in range(2)
+    )
+    rows = [d for d in space.parallel if d in left and d not in right]
+    columns = [d for d in space.parallel if d in right and d not in left]
+    own = space.dims_of_generic[contraction]
+    depth = [own[d] for d in contraction.reduction_dims]
+
+    def tiles(sizes: tuple[int, int, int]) -> dict[int, int]:
+        chosen = dict.fromkeys(range(len(space.extents)), 1)
+        for dims, size in zip((rows, columns, depth), sizes, strict=True):
+            if dims:
+                chosen[dims[-1]] = size
+        return chosen
+
+    small = tiles(tile_sizes.SMALL_CONTRACTION)
+    if request.given:
+        return [Schedule("tiled", (), request.writer("", request.override(small)).write_contraction())]
+    elements = Expr.const(1)
+    for dims in (rows, columns):
+        if dims:
+            elements = elements * space.extents[dims[-1]]
+    enough = Relation(elements, ">=", Expr.const(tile_sizes.LARGE_FROM))
+    answer = request.facts.prove(enough)
+    found: list[Schedule] = []
+    if answer is not Answer.DISPROVED:
+        large = tiles(tile_sizes.LARGE_CONTRACTION)
+        when = () if answer is Answer.PROVED else (enough,)
+        found.append(Schedule("large", when, request.writer("large", large).write_contraction()))
+    if answer is not Answer.PROVED:
+        found.append(Schedule("small", (), request.writer("small", small).write_contraction()))
+    return found
+
+
+def _reduction(request: Request) -> list[Schedule]:
+    space = request.space
+    extents = {d: request.extent(d) for d in range(len(space.extents))}
+    reads = _contiguous_dims(request)
+    contiguous = reads[0] if reads else next(iter(space.reduced))
+    reduced = sorted(space.reduced)
+    chosen = tile_sizes.rows(space.parallel, reduced, contiguous, extents, tile_sizes.ROW_CHUNK)
+    looping = request.writer("looping", request.override(chosen))
+    moving = [d for d in reduced if space.extents[d].constant != 1]
+    wide = any(set(space.dims_of_value[v]) & space.reduced for v in space.results)
+    if not wide or len(moving) != 1 or request.given:
+        return [Schedule("looping", (), looping.write_looping_reduction())]
+    row = moving[0]
+    capacity = tile_sizes.fit(tile_sizes.ON_CHIP_CAPACITY, extents[row])
+    short = Relation(space.extents[row], "<=", Expr.const(capacity))
+    tiles = {**dict.fromkeys(range(len(space.extents)), 1), row: capacity}
+    left = tile_sizes.ROW_CHUNK // capacity
+    if left > 1 and space.parallel:
+        tiles[space.parallel[-1]] = tile_sizes.fit(left, extents[space.parallel[-1]])
+    on_chip = request.writer("on_chip", tiles).write_on_chip_reduction()
+    if request.facts.prove(short) is Answer.PROVED:
+        return [Schedule("on_chip", (), on_chip)]
+    return [Schedule("on_chip", (short,), on_chip), Schedule("looping", (), looping.write_looping_reduction())]

@@ -1,0 +1,91 @@
+"""How large a tile one block computes, from what is known of the extents. Plain arithmetic, no IR."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+LARGE_CONTRACTION = (128, 128, 16)
+"""Rows, columns and depth of a block's tile: 8 x 8 accumulators for each of 256 threads."""
+SMALL_CONTRACTION = (32, 32, 16)
+LARGE_FROM = 1 << 19
+"""Result elements from which the large contraction tile fills the processors of current GPUs (32 tiles and up)."""
+ROW_CHUNK = 1024
+"""Elements of a row that a block takes at a time when rows are walked."""
+ON_CHIP_CAPACITY = 4096
+"""Longest row that a block keeps in registers: 16 elements for each of 256 threads."""
+ELEMENTS = 2048
+"""Elements of an elementwise tile: 8 for each of 256 threads."""
+TRANSPOSE_EDGE = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """What is known of a dim's size: an upper bound and a likely value, or None."""
+
+    upper: int | None
+    likely: int | None
+
+    @property
+    def guess(self) -> int | None:
+        """The likely size, else the bound."""
+        return self.likely if self.likely is not None else self.upper
+
+
+def covering_power(n: int, limit: int) -> int:
+    """The least power of two that is at least `n`, at most `limit` (a power of two); 1 for n <= 1."""
+    p = 1
+    while p < n and p < limit:
+        p *= 2
+    return p
+
+
+def fit(wanted: int, extent: Extent) -> int:
+    """`wanted` (a power of two), or less where the dim is known to be smaller."""
+    return wanted if extent.upper is None else covering_power(extent.upper, wanted)
+
+
+def elementwise(order: Sequence[int], extents: Mapping[int, Extent], crossed: int | None) -> dict[int, int]:
+    """Tile of an elementwise kernel whose result has the dims `order` (last is contiguous).
+
+    `crossed` is another dim along which some operand is contiguous, if there is one: then the tile is square, so that it can be
+    turned in shared memory.
+    """
+    sizes = dict.fromkeys(order, 1)
+    if not order:
+        return sizes
+    last = order[-1]
+    if crossed is not None and crossed != last:
+        sizes[last] = fit(TRANSPOSE_EDGE, extents[last])
+        sizes[crossed] = fit(TRANSPOSE_EDGE, extents[crossed])
+        return sizes
+    if len(order) == 1:
+        sizes[last] = fit(ELEMENTS, extents[last])
+        return sizes
+    sizes[last] = fit(128, extents[last])
+    left = ELEMENTS // sizes[last]
+    for d in reversed(order[:-1]):
+        sizes[d] = fit(left, extents[d])
+        left //= sizes[d]
+        if extents[d].upper is None or left <= 1:
+            break
+    return sizes
+
+
+def rows(
+    parallel: Sequence[int], reduced: Sequence[int], contiguous: int, extents: Mapping[int, Extent], chunk: int
+) -> dict[int, int]:
+    """Tile of a reduction: `chunk` elements along the contiguous reduced dim; or, where the contiguous dim is kept, a strip
+    of 128 kept columns by `chunk` / 128 reduced rows."""
+    sizes = dict.fromkeys([*parallel, *reduced], 1)
+    if contiguous in reduced:
+        sizes[contiguous] = fit(chunk, extents[contiguous])
+        left = chunk // sizes[contiguous]
+        if parallel and left > 1:
+            sizes[parallel[-1]] = fit(left, extents[parallel[-1]])
+        return sizes
+    if contiguous in parallel:
+        sizes[contiguous] = fit(128, extents[contiguous])
+    if reduced:
+        sizes[reduced[-1]] = fit(max(1, chunk // max(1, sizes.get(contiguous, 1))), extents[reduced[-1]])
+    return sizes
