@@ -97,6 +97,17 @@ class _Operands:
                 del self.values[position], self.maps[position]
 
 
+    def build(self, like: GenericOp) -> GenericOp:
+        """The generic around the block, with all but operands and body from `like`."""
+        made = GenericOp.build_around(
+            self.values, self.maps, like.out_map, like.combine, like.result.type, Region(self.block)
+        )
+        made.attributes.update(like.attributes)
+        made.location = like.location
+        made.result.name_hint = like.result.name_hint
+        return made
+
+
 def fuse_producer(consumer: GenericOp, producer: GenericOp) -> GenericOp | None:
     """`consumer` with the body of `producer` in the place of every read of its result; None where that cannot be said.
 
@@ -132,18 +143,22 @@ def fuse_producer(consumer: GenericOp, producer: GenericOp) -> GenericOp | None:
     named = {d for m in operands.maps for d in m}.union(consumer.out_map)
     if not named.issuperset(range(consumer.iteration_dims)):
         return None
-    fused = GenericOp.build_around(
-        operands.values,
-        operands.maps,
-        consumer.out_map,
-        consumer.combine,
-        consumer.result.type,
-        Region(operands.block),
-    )
-    fused.attributes.update(consumer.attributes)
-    fused.location = consumer.location
-    fused.result.name_hint = consumer.result.name_hint
-    return fused
+    return operands.build(consumer)
+
+
+def tidy_operands(op: GenericOp) -> GenericOp | None:
+    """`op` without operands that its body does not read or reads twice at the same indices; None when it has none."""
+    reads = set(zip(op.ins, op.operand_maps, strict=True))
+    if len(reads) == len(op.ins) and all(argument.first_use is not None for argument in op.body.block.args):
+        return None
+    operands = _Operands()
+    scalars: dict[SSAValue, SSAValue] = {}
+    for argument, value, indices in zip(op.body.block.args, op.ins, op.operand_maps, strict=True):
+        scalars[argument] = operands.scalar(value, indices)
+    builder = Builder(InsertPoint.at_end(operands.block))
+    builder.insert(YieldOp(_copy_body(op, scalars, builder)))
+    operands.drop_unused(op.out_map)
+    return None if len(operands.values) == len(op.ins) else operands.build(op)
 
 
 def _reads_units_only(value: SSAValue, indices: OperandMap) -> bool:
