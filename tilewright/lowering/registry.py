@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 LOWERING_NAMES = (
     "lin-to-tile",
     "host-plan",
+    "instantiate-variants",
     "tile-to-simt",
 )
 

@@ -1,0 +1,306 @@
+"""From launches to a plan: guards before anything runs, ordered variants of each kernel, the number of blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from tilewright.dialects.host.ops import AllocOp, BindOp, DispatchOp, FuncOp, GuardOp, LaunchOp
+from tilewright.dialects.sym import Answer, Expr, Facts, Relation, SymbolOp, dims_of, mod
+from tilewright.dialects.sym.analysis import module_facts
+from tilewright.dialects.tile.structure import KernelOp
+from tilewright.dialects.tile.types import BufType
+from tilewright.lowering.host_guards import bound_symbols, entry_guards
+from tilewright.lowering.host_variants import INDEX_LIMIT, Launched, Variant, make_variants
+from tilewright.lowering.instantiate import VARIANT_ATTRIBUTE
+from tilewright.passes.core import TilewrightPass, error_at
+
+ALLOC_ALIGNMENT = 256
+"""Bytes to which `host.alloc` aligns; the CUDA allocators promise as much."""
+
+
+@dataclass(frozen=True)
+class HostPlanPass(TilewrightPass):
+    """Completes each `host.func`: guards, variants of each launch, grids.
+
+    Adds a `host.guard` for every declared bound and every `sym.require` that the argument shapes do not imply, and for
+    every stride or size that a kernel takes for granted. Replaces each `host.launch` (and each `host.dispatch` over
+    schedules) by one `host.dispatch` whose cases are schedule times variant, tried in order; a case's predicates are
+    what its kernel variant `assumes`. Writes `grid`, the product of the kernel's grid, and guards that it fits. Names
+    the base address of scratch by a `host.bind`, since its alignment is a fact too. Relies on kernels being in the
+    module, with strides on their global buffers. Launches that have an index width are left.
+    """
+
+    name: ClassVar[str] = "host-plan"
+
+    max_variants: int = 4
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Complete every entry of the module."""
+        if self.max_variants < 1:
+            raise error_at(op, f"host-plan: max_variants expected at least 1, got {self.max_variants}")
+        kernels = {k.sym_name.data: k for k in op.ops if isinstance(k, KernelOp)}
+        for func in list(op.ops):
+            if isinstance(func, FuncOp):
+                _Planner(op, func, kernels, self.max_variants).run()
+
+
+@dataclass
+class _Case:
+    """One way through nested dispatches: a schedule by name, when it may run, and its straight-line ops."""
+
+    name: str
+    predicates: tuple[Relation, ...]
+    ops: list[Operation]
+
+
+@dataclass
+class _Planner:
+    module: ModuleOp
+    func: FuncOp
+    kernels: dict[str, KernelOp]
+    max_variants: int
+    facts: Facts = field(init=False)
+    bases: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
+    strides: dict[SSAValue, tuple[Expr, ...]] = field(default_factory=dict[SSAValue, tuple[Expr, ...]])
+    variants_made: dict[tuple[str, str], tuple[int, tuple[Relation, ...]]] = field(
+        default_factory=dict[tuple[str, str], tuple[int, tuple[Relation, ...]]]
+    )
+
+    def run(self) -> None:
+        block = self.func.body.block
+        pending = [op for op in block.ops if isinstance(op, LaunchOp | DispatchOp) and not _complete(op)]
+        if not pending:
+            return
+        guards = entry_guards(self.module, self.func).guards
+        self.facts = module_facts(self.module)
+        self._bind_scratch()
+        self._read_bindings()
+        self._insert_guards(block, guards)
+        for op in pending:
+            guards = [g for launch in _launches(op) for g in self._argument_guards(launch)]
+            dispatch = self._dispatch(op)
+            dispatch.location = op.location
+            known = set[Relation]()
+            for guard in guards:
+                if guard.relation.data not in known:
+                    block.insert_op_before(guard, op)
+                    known.add(guard.relation.data)
+            block.insert_op_before(dispatch, op)
+            block.erase_op(op)
+
+    def _insert_guards(self, block: Block, guards: Sequence[GuardOp]) -> None:
+        """Guards come first in the block, after the bindings of arguments that open it."""
+        anchor = block.first_op
+        while isinstance(anchor, BindOp):
+            anchor = anchor.next_op
+        for guard in guards:
+            assert anchor is not None  # a pending launch follows
+            block.insert_op_before(guard, anchor)
+
+    def _bind_scratch(self) -> None:
+        """Give every `host.alloc` without a `host.bind` one, with symbols that are not taken."""
+        taken = {op.symbol for op in self.module.ops if isinstance(op, SymbolOp)} | bound_symbols(self.func)
+        bound = {op.value for op in self.func.body.walk() if isinstance(op, BindOp)}
+        first = self.module.body.block.first_op
+        for op in list(self.func.body.walk()):
+            if not isinstance(op, AllocOp) or op.res in bound:
+                continue
+            stem, number = op.res.name_hint or "scratch", 0
+            names = [*(f"_s{d}" for d in range(len(dims_of(op.res.type)))), "_base"]
+            while not taken.isdisjoint(f"{stem}{suffix}" for suffix in names):
+                number += 1
+                stem = f"{op.res.name_hint or 'scratch'}_{number}"
+            symbols = [f"{stem}{suffix}" for suffix in names]
+            taken.update(symbols)
+            for symbol in symbols:
+                declaration = SymbolOp(symbol, source="base" if symbol is symbols[-1] else "stride")
+                declaration.location = op.location
+                assert first is not None  # the function itself is in the module
+                self.module.body.block.insert_op_before(declaration, first)
+            bind = BindOp(op.res, symbols[:-1], symbols[-1])
+            bind.location = op.location
+            block = op.parent_block()
+            assert block is not None
+            block.insert_op_after(bind, op)
+
+    def _read_bindings(self) -> None:
+        """Strides and base symbols of every tensor; what has no `host.bind` is contiguous."""
+        for op in self.func.body.walk():
+            if isinstance(op, BindOp):
+                self.bases[op.value] = op.base.data
+                self.strides[op.value] = tuple(Expr.symbol(s.data) for s in op.strides)
+        for op in self.func.body.walk():
+            if isinstance(op, AllocOp) and op.res in self.bases:
+                base = Expr.symbol(self.bases[op.res])
+                self.facts.add(Relation(mod(base, ALLOC_ALIGNMENT), "==", Expr.const(0)))
+                for stride, known in zip(self.strides[op.res], contiguous(dims_of(op.res.type)), strict=True):
+                    self.facts.add(Relation(stride, "==", known))
+
+    def _argument_guards(self, launch: LaunchOp) -> list[GuardOp]:
+        """What the kernel's buffer types claim of the tensors that are passed, as far as it is not proved."""
+        kernel = self._kernel(launch)
+        if len(launch.arguments) != len(kernel.arguments):
+            raise error_at(
+                launch,
+                f"@{kernel.sym_name.data}: expected {len(kernel.arguments)} arguments, got {len(launch.arguments)}",
+            )
+        guards: list[GuardOp] = []
+        bound = bound_symbols(self.func)
+        for position, (value, formal) in enumerate(zip(launch.arguments, kernel.arguments, strict=True)):
+            if not isinstance(formal.type, BufType):
+                continue
+            if formal.type.strides is None:
+                raise error_at(kernel, f"argument {position} of @{kernel.sym_name.data}: expected a layout with strides")
+            dims = dims_of(value.type)
+            if len(dims) != formal.type.rank:
+                raise error_at(
+                    launch, f"argument {position} of @{kernel.sym_name.data}: expected {formal.type.rank} dims, got {len(dims)}"
+                )
+            actual = self.strides.get(value) or contiguous(dims)
+            claims = [
+                (f"size of dim {d} of argument {position} of @{kernel.sym_name.data}", a, b)
+                for d, (a, b) in enumerate(zip(dims, formal.type.dims, strict=True))
+            ] + [
+                (f"stride of dim {d} of argument {position} of @{kernel.sym_name.data}", a, b)
+                for d, (a, b) in enumerate(zip(actual, formal.type.strides, strict=True))
+            ]
+            for what, got, wanted in claims:
+                relation = Relation(got, "==", wanted)
+                if got is wanted or self.facts.prove(relation) is Answer.PROVED:
+                    continue
+                unbound = sorted(relation.symbols - bound)
+                if unbound:
+                    raise error_at(launch, f"{what}: expected {wanted}, got {got}, and nothing binds {', '.join(unbound)}")
+                guard = GuardOp(relation, f"{got}: expected {wanted} as the {what}")
+                guard.location = launch.location
+                guards.append(guard)
+                self.facts.add(relation)
+        return guards
+
+    def _kernel(self, launch: LaunchOp) -> KernelOp:
+        name = launch.kernel.string_value()
+        kernel = self.kernels.get(name)
+        if kernel is None:
+            raise error_at(launch, f"launch of @{name}: there is no such tile.kernel in the module")
+        return kernel
+
+    def _dispatch(self, op: Operation) -> DispatchOp:
+        cases: list[tuple[str, Sequence[Relation], Region]] = []
+        for schedule in _flatten([op]):
+            facts = self.facts.child()
+            answers = [facts.prove(p) for p in schedule.predicates]
+            if Answer.DISPROVED in answers:
+                continue
+            asked = tuple(p for p, a in zip(schedule.predicates, answers, strict=True) if a is not Answer.PROVED)
+            for predicate in schedule.predicates:
+                facts.add(predicate)
+            launches = [each for each in schedule.ops if isinstance(each, LaunchOp)]
+            launched = [
+                Launched(self._kernel(each), tuple(self.bases.get(a) for a in each.arguments)) for each in launches
+            ]
+            variants = make_variants(launched, facts, self.max_variants)
+            for variant in variants:
+                name = f"{schedule.name}/{variant.name}" if schedule.name else variant.name
+                region = self._case(schedule, variant, facts)
+                cases.append((name, (*asked, *variant.predicates), region))
+            if not asked:
+                break
+        return DispatchOp(cases)
+
+    def _case(self, schedule: _Case, variant: Variant, facts: Facts) -> Region:
+        """The ops of a schedule with its launches completed for one variant."""
+        block = Block()
+        mapping: dict[SSAValue, SSAValue] = {}
+        for op in schedule.ops:
+            if not isinstance(op, LaunchOp):
+                block.add_op(op.clone(mapping))
+                continue
+            kernel = self._kernel(op)
+            grid = Expr.const(1)
+            for size in kernel.grid.data:
+                grid = grid * size
+            fits = Relation(grid, "<=", Expr.const(INDEX_LIMIT))
+            if facts.prove(fits) is not Answer.PROVED:
+                guard = GuardOp(fits, f"{grid}: expected at most {INDEX_LIMIT} blocks of @{kernel.sym_name.data}")
+                guard.location = op.location
+                block.add_op(guard)
+            launch = LaunchOp(
+                op.kernel.string_value(),
+                [mapping.get(a, a) for a in op.arguments],
+                grid=grid,
+                index_width=variant.index_width,
+                assumes=tuple(dict.fromkeys((*op_assumes(op), *schedule.predicates, *variant.assumes))),
+            )
+            launch.attributes[VARIANT_ATTRIBUTE] = StringAttr(self._unique_name(launch, variant.name))
+            launch.location = op.location
+            block.add_op(launch)
+        return Region(block)
+
+    def _unique_name(self, launch: LaunchOp, name: str) -> str:
+        """`name`, or `name_2` and so on where another launch of the kernel has the name for other facts."""
+        kernel, facts = launch.kernel.string_value(), op_assumes(launch)
+        width = 0 if launch.index_width is None else launch.index_width.value.data
+        number, unique = 1, name
+        while self.variants_made.setdefault((kernel, unique), (width, facts)) != (width, facts):
+            number += 1
+            unique = f"{name}_{number}"
+        return unique
+
+
+def op_assumes(launch: LaunchOp) -> tuple[Relation, ...]:
+    """The relations that a launch assumes."""
+    return tuple(r.data for r in launch.assumes)
+
+
+def contiguous(dims: Sequence[Expr]) -> tuple[Expr, ...]:
+    """Element strides of a contiguous tensor of these sizes, the last dim fastest.
+
+    An empty or size-1 outer dim has no effect on the strides of others, so the plain product is meant wherever a stride
+    is ever used (a dim of size 0 makes the tensor empty).
+    """
+    result: list[Expr] = []
+    following = Expr.const(1)
+    for dim in reversed(dims):
+        result.append(following)
+        following = following * dim
+    return tuple(reversed(result))
+
+
+def _launches(op: Operation) -> list[LaunchOp]:
+    return [each for each in op.walk() if isinstance(each, LaunchOp)]
+
+
+def _complete(op: Operation) -> bool:
+    return all(launch.index_width is not None and launch.grid is not None for launch in _launches(op))
+
+
+def _flatten(ops: Sequence[Operation]) -> list[_Case]:
+    """Nested dispatches as one ordered list of straight-line cases; the first whose predicates hold is the one that
+    the nest would have chosen, since the last case of each dispatch has no predicates."""
+    cases = [_Case("", (), [])]
+    for op in ops:
+        if not isinstance(op, DispatchOp):
+            for case in cases:
+                case.ops.append(op)
+            continue
+        arms = [
+            _Case(f"{name}/{inner.name}" if inner.name else name, (*predicates, *inner.predicates), inner.ops)
+            for name, predicates, region in op.arms
+            for inner in _flatten(list(region.block.ops))
+        ]
+        cases = [
+            _Case(
+                f"{case.name}/{arm.name}" if case.name else arm.name,
+                (*case.predicates, *arm.predicates),
+                [*case.ops, *arm.ops],
+            )
+            for case in cases
+            for arm in arms
+        ]
+    return cases

@@ -1,0 +1,154 @@
+"""Which variants of a kernel are worth having, and when each may run: index width times vectorised or general.
+
+A variant is a list of relations that its code relies on. What the facts prove is not asked at run time; what they
+refute is not made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType
+from xdsl.ir import Attribute, SSAValue
+
+from tilewright.dialects.sym import Answer, Expr, Facts, Relation, mod, smax
+from tilewright.dialects.tile.compute import CopyOp
+from tilewright.dialects.tile.structure import KernelOp
+from tilewright.dialects.tile.types import BufType
+
+INDEX_LIMIT: Final = 2**31 - 1
+"""Greatest i32, and the greatest number of blocks along x (CUDA C++ Programming Guide, compute capabilities)."""
+VECTOR_BYTES: Final = 16
+"""The widest access of one thread (PTX ISA, ld.global.v4.b32)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """A kernel as one launch uses it: for each argument the symbol of its base address, None where it has none."""
+
+    kernel: KernelOp
+    bases: tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """`predicates` are asked at run time; `assumes`, what the code may rely on, holds the proved ones as well."""
+
+    name: str
+    index_width: int
+    predicates: tuple[Relation, ...]
+    assumes: tuple[Relation, ...]
+
+
+def element_bytes(element: Attribute) -> int:
+    """Bytes of one element in memory; i1 takes one, index eight."""
+    if isinstance(element, AnyFloat):
+        return element.bitwidth // 8
+    if isinstance(element, IntegerType):
+        return max(1, element.width.data // 8)
+    if isinstance(element, IndexType):
+        return 8
+    raise TypeError(f"no element of a buffer: {element}")
+
+
+def make_variants(launched: Sequence[Launched], facts: Facts, max_variants: int) -> list[Variant]:
+    """The variants for launches that run one after the other, in the order in which they are tried, best first.
+
+    The last one always has no predicates. At most `max_variants`: the general 64-bit variant is kept in any case (the
+    32-bit one where that is proved), then vectorised 32-bit, general 32-bit and vectorised 64-bit, in this order.
+    """
+    narrow = [r for each in launched for r in _narrow_relations(each.kernel, facts)]
+    vector = [r for each in launched for r in _vector_relations(each, facts)]
+    narrow, vector = list(dict.fromkeys(narrow)), list(dict.fromkeys(vector))
+    answers = {r: facts.prove(r) for r in (*narrow, *vector)}
+    asked = {r for r, answer in answers.items() if answer is not Answer.PROVED}
+    narrow_possible = all(answers[r] is not Answer.DISPROVED for r in narrow)
+    made: list[tuple[bool, bool]] = []
+    for is_vector, is_narrow in ((True, True), (False, True), (True, False), (False, False)):
+        if (is_vector and not vector) or (is_narrow and not narrow_possible):
+            continue
+        made.append((is_vector, is_narrow))
+        if not asked.intersection((*(vector if is_vector else ()), *(narrow if is_narrow else ()))):
+            break  # it always applies, so nothing after it ever would
+    last = made.pop()
+    result: list[Variant] = []
+    for is_vector, is_narrow in [*made[: max(0, max_variants - 1)], last]:
+        relations = (*(vector if is_vector else ()), *(narrow if is_narrow else ()))
+        width = 32 if is_narrow else 64
+        name = f"{'vector' if is_vector else 'general'}{width}"
+        result.append(Variant(name, width, tuple(r for r in relations if r in asked), relations))
+    return result
+
+
+def _buffers(kernel: KernelOp) -> list[tuple[int, SSAValue, BufType]]:
+    """Position, value and type of each global buffer that the kernel takes."""
+    return [(i, a, a.type) for i, a in enumerate(kernel.arguments) if isinstance(a.type, BufType)]
+
+
+def _tile_sizes(buffer: SSAValue, rank: int) -> list[int]:
+    """For each dim the largest tile that a copy moves between the buffer and the block; 1 without copies."""
+    sizes = [1] * rank
+    for use in buffer.uses:
+        if isinstance(use.operation, CopyOp):
+            sizes = [max(a, b) for a, b in zip(sizes, use.operation.tile_type.sizes, strict=True)]
+    return sizes
+
+
+def _narrow_relations(kernel: KernelOp, facts: Facts) -> list[Relation]:
+    """What makes 32-bit index arithmetic exact: a bound on every element offset that a block forms, masked ones too.
+
+    An offset along a dim is less than the size rounded up to a tile, hence less than size + tile. A stride counts at
+    least 1, so that the sum bounds each coordinate as well, under a stride of 0 too.
+    """
+    result: list[Relation] = []
+    for _, buffer, type_ in _buffers(kernel):
+        if type_.strides is None:
+            continue
+        total = Expr.const(0)
+        for size, stride, tile in zip(type_.dims, type_.strides, _tile_sizes(buffer, type_.rank), strict=True):
+            total = total + _magnitude(stride, facts) * (size + tile)
+        result.append(Relation(total, "<=", Expr.const(INDEX_LIMIT)))
+    return result
+
+
+def _magnitude(stride: Expr, facts: Facts) -> Expr:
+    """max(|stride|, 1), in the simplest form that the facts allow."""
+    low = facts.range(stride)[0]
+    if low is not None and low >= 1:
+        return stride
+    return smax(stride, 1) if low is not None and low >= 0 else smax(stride, -stride, 1)
+
+
+def _vector_relations(launched: Launched, facts: Facts) -> list[Relation]:
+    """What makes wide accesses legal: for each buffer that is moved in tiles along a contiguous last dim, that dim's
+    stride is 1, its size, the other strides and the base address are multiples of the vector.
+
+    A buffer that can never fit any vector is left out (it is moved element by element), and of the vectors that might
+    fit the widest is taken.
+    """
+    result: list[Relation] = []
+    for position, buffer, type_ in _buffers(launched.kernel):
+        base = launched.bases[position]
+        if not type_.rank or type_.strides is None or base is None:
+            continue
+        size = element_bytes(type_.element)
+        tile = _tile_sizes(buffer, type_.rank)[-1]
+        vector = VECTOR_BYTES // size
+        while vector > 1:
+            relations = _vector_of(type_, base, vector, size)
+            if tile % vector == 0 and all(facts.prove(r) is not Answer.DISPROVED for r in relations):
+                result.extend(relations)
+                break
+            vector //= 2
+    return result
+
+
+def _vector_of(type_: BufType, base: str, vector: int, size: int) -> list[Relation]:
+    strides, zero = type_.strides or (), Expr.const(0)
+    relations = [Relation(strides[-1], "==", Expr.const(1))]
+    relations += [Relation(mod(stride, vector), "==", zero) for stride in strides[:-1]]
+    relations.append(Relation(mod(Expr.symbol(base), vector * size), "==", zero))
+    relations.append(Relation(mod(type_.dims[-1], vector), "==", zero))
+    return [r for r in relations if r.symbols or not r.holds({})]
