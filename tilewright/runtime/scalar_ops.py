@@ -157,7 +157,7 @@ def _guarded(fn: _Binary) -> _Binary:
 
 
 def _truncated_quotient(a: Array, b: Array) -> Array:
-    quotient = np.floor_divide(a, b)
+    quotient: Array = np.floor_divide(a, b)
     # Floor and truncation differ by one where the exact quotient is negative and no integer.
     return quotient + (((a < 0) != (b < 0)) & (quotient * b != a))
 
@@ -172,7 +172,8 @@ def _shift(fn: _Binary, over: _Unary) -> _Binary:
     def run(a: Array, b: Array) -> Array:
         width = 8 * a.dtype.itemsize
         legal = (b >= 0) & (b < width)
-        return np.where(legal, fn(a, np.where(legal, b, 0).astype(a.dtype)), over(a))
+        shifted: Array = fn(a, np.where(legal, b, 0).astype(a.dtype))
+        return np.where(legal, shifted, over(a))
 
     return run
 

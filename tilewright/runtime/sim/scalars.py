@@ -1,0 +1,210 @@
+"""arith and math ops, thread indices and shuffles: what is computed lane by lane.
+
+`runtime.scalar_ops` says what each op means. The few ops that make up most of a kernel are called here as bare NumPy
+functions when the operand types make that the same thing (a test holds the two to each other).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import Float32Type, IntegerType
+from xdsl.ir import Attribute, Operation
+
+from tilewright.dialects.simt.structure import BlockIdOp, TidOp
+from tilewright.dialects.simt.sync import ShuffleOp
+from tilewright.runtime.numerics import Array, integer_width
+from tilewright.runtime.scalar_ops import CMPI, SCALAR_OPS, quiet
+from tilewright.runtime.sim.compiler import Compiled, CompileFn, Compiler
+from tilewright.runtime.sim.state import State
+
+WARP = 32
+
+Values: TypeAlias = Callable[..., Array]
+
+
+class _Compile(Protocol):
+    def __call__(self, compiler: Compiler, op: Any) -> Compiled: ...
+
+
+def fma_f32(a: Array, b: Array, c: Array) -> Array:
+    """a * b + c for float32: exact product, sum rounded to float64, then to float32.
+
+    The double rounding differs from a fused multiply-add only when the float64 sum lies exactly between two float32
+    values and was inexact: about once in 2^29 operations.
+    """
+    product = np.multiply(a, b, dtype=np.float64)
+    if product.shape == np.broadcast_shapes(product.shape, c.shape):
+        return np.add(product, c, out=product).astype(np.float32)
+    return np.add(product, c, dtype=np.float64).astype(np.float32)
+
+
+_FLOAT32: dict[type[Operation], Values] = {
+    arith.AddfOp: np.add,
+    arith.SubfOp: np.subtract,
+    arith.MulfOp: np.multiply,
+    arith.DivfOp: np.divide,
+    arith.NegfOp: np.negative,
+    math.FmaOp: fma_f32,
+}
+_INTEGER: dict[type[Operation], Values] = {
+    arith.AddiOp: np.add,
+    arith.SubiOp: np.subtract,
+    arith.MuliOp: np.multiply,
+    arith.AndIOp: np.bitwise_and,
+    arith.OrIOp: np.bitwise_or,
+    arith.XOrIOp: np.bitwise_xor,
+    arith.MinSIOp: np.minimum,
+    arith.MaxSIOp: np.maximum,
+}
+_BITWISE: dict[type[Operation], Values] = {
+    arith.AndIOp: np.bitwise_and,
+    arith.OrIOp: np.bitwise_or,
+    arith.XOrIOp: np.bitwise_xor,
+}
+
+
+def _wide_integer(element_type: Attribute) -> bool:
+    return isinstance(element_type, IntegerType) and integer_width(element_type) in (32, 64)
+
+
+def direct(op: Operation) -> Values | None:
+    """A function of the operands' arrays alone that does what the op means, where there is one."""
+    if isinstance(op, arith.SelectOp):
+        return np.where
+    element_type = op.operands[0].type
+    if isinstance(element_type, Float32Type):
+        return _FLOAT32.get(type(op))
+    if not isinstance(element_type, IntegerType):
+        return None
+    if not _wide_integer(element_type):
+        return _BITWISE.get(type(op))
+    if isinstance(op, arith.CmpiOp):
+        predicate = op.predicate.value.data
+        return CMPI[predicate] if predicate < 6 else None
+    return _INTEGER.get(type(op))
+
+
+def compile_scalar(compiler: Compiler, op: Operation) -> Compiled:
+    """An arith or math op."""
+    target = compiler.slot(op.results[0])
+    if isinstance(op, arith.ConstantOp):
+        with quiet():
+            constant = SCALAR_OPS[type(op)](op, [], "typed").reshape(1, 1)
+
+        def run_constant(state: State) -> None:
+            state.env[target] = constant
+
+        return Compiled(run_constant, False)
+
+    fn = direct(op)
+    slots = [compiler.slot(operand) for operand in op.operands]
+    if fn is None:
+        meaning = SCALAR_OPS[type(op)]
+
+        def run_table(state: State) -> None:
+            env = state.env
+            env[target] = meaning(op, [env[s] for s in slots], "typed")
+
+        return Compiled(run_table, False)
+
+    if len(slots) == 1:
+        (only,) = slots
+
+        def run_one(state: State) -> None:
+            state.env[target] = fn(state.env[only])
+
+        return Compiled(run_one, False)
+    if len(slots) == 2:
+        left, right = slots
+
+        def run_two(state: State) -> None:
+            env = state.env
+            env[target] = fn(env[left], env[right])
+
+        return Compiled(run_two, False)
+    first, second, third = slots
+
+    def run_three(state: State) -> None:
+        env = state.env
+        env[target] = fn(env[first], env[second], env[third])
+
+    return Compiled(run_three, False)
+
+
+def compile_tid(compiler: Compiler, op: TidOp) -> Compiled:
+    """The thread's index, (1, threads)."""
+    target = compiler.slot(op.res)
+
+    def run(state: State) -> None:
+        state.env[target] = np.arange(state.threads, dtype=np.int32)[None, :]
+
+    return Compiled(run, False)
+
+
+def compile_block_id(compiler: Compiler, op: BlockIdOp) -> Compiled:
+    """The block's index, (blocks, 1). Grids have one dimension, so y and z are 0."""
+    target = compiler.slot(op.res)
+    along_x = op.dim.data == "x"
+
+    def run(state: State) -> None:
+        if along_x:
+            first = state.first_block
+            state.env[target] = np.arange(first, first + state.blocks, dtype=np.int32)[:, None]
+        else:
+            state.env[target] = np.zeros((1, 1), np.int32)
+
+    return Compiled(run, False)
+
+
+def shuffle_lanes(mode: str, amount: int, threads: int) -> Array:
+    """For each thread, the thread whose value it gets."""
+    thread = np.arange(threads)
+    lane = thread % WARP
+    if mode == "xor":
+        source = lane ^ amount
+    elif mode == "down":
+        source = np.where(lane + amount < WARP, lane + amount, lane)
+    else:
+        source = np.full_like(lane, amount)
+    return thread - lane + source
+
+
+def compile_shuffle(compiler: Compiler, op: ShuffleOp) -> Compiled:
+    """An exchange between the lanes of each warp."""
+    target, value = compiler.slot(op.res), compiler.slot(op.value)
+    lanes = shuffle_lanes(op.mode.data, op.amount.value.data, compiler.kernel.threads.value.data)
+
+    def run(state: State) -> None:
+        values = state.env[value]
+        # One value for all threads stays what it is.
+        state.env[target] = values if values.shape[-1] == 1 else values[..., lanes]
+
+    if not compiler.checks:
+        return Compiled(run, False)
+    site = compiler.site(op)
+
+    def run_checked(state: State) -> None:
+        run(state)
+        mask = state.mask
+        if mask is not None:
+            # All 32 lanes of a warp take part, or none.
+            whole = np.broadcast_to(mask, (*mask.shape[:-1], state.threads))
+            warps = whole.reshape(*whole.shape[:-1], -1, WARP)
+            partial = warps.any(-1, keepdims=True) & ~warps
+            missing = "a shuffle without all lanes of its warp"
+            state.fault("barrier-divergence", site, partial.reshape(whole.shape), missing)
+
+    return Compiled(run_checked, False)
+
+
+def scalar_table() -> dict[type[Operation], CompileFn]:
+    """Entries of the compiler's table for ops without memory or regions."""
+    table: dict[type[Operation], CompileFn] = dict.fromkeys(SCALAR_OPS, compile_scalar)
+    table[TidOp] = compile_tid
+    table[BlockIdOp] = compile_block_id
+    table[ShuffleOp] = compile_shuffle
+    return table
