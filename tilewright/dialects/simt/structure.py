@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, SymbolNameConstraint, i32, i64
+from xdsl.dialects.builtin import AnyFloat, ArrayAttr, IntegerAttr, IntegerType, StringAttr, SymbolNameConstraint, i32, i64
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -29,8 +29,9 @@ DIMENSIONS = ("x", "y", "z")
 
 @irdl_op_definition
 class KernelOp(IRDLOperation):
-    """A kernel: pointers first, then scalars (i32 or i64) that the host binds to the expressions in `params`.
+    """A kernel: pointers first, then scalars by value from the launch, then scalars (i32 or i64) that the host binds to `params`.
 
+    The last arguments, as many as `params` has entries, are the bound ones; the host evaluates an expression for each.
     `threads` is the block size (one dimension), `smem` the bytes of dynamic shared memory, `grid` the number of blocks as an
     expression that the host evaluates, `assumes` what the code relies on: each entry is proved or guarded by the host plan.
     """
@@ -73,9 +74,15 @@ class KernelOp(IRDLOperation):
         return [a for a in self.body.block.args if isinstance(a.type, GlobalType)]
 
     @property
+    def values(self) -> list[SSAValue]:
+        """The scalar arguments that the launch passes by value, in launch order, after the pointers."""
+        args = self.body.block.args
+        return list(args[len(self.pointers) : max(len(self.pointers), len(args) - len(self.params.data))])
+
+    @property
     def scalars(self) -> list[SSAValue]:
-        """The scalar arguments, one for each entry of `params`."""
-        return [a for a in self.body.block.args if not isinstance(a.type, GlobalType)]
+        """The scalar arguments that the host computes, one for each entry of `params`; they come last."""
+        return list(self.body.block.args[len(self.pointers) + len(self.values) :])
 
     def verify_(self) -> None:
         args = self.body.block.args
@@ -88,7 +95,10 @@ class KernelOp(IRDLOperation):
             )
         for a in self.scalars:
             if a.type not in (i32, i64):
-                raise VerifyException(f"scalar arguments are i32 or i64, got {a.type}")
+                raise VerifyException(f"scalar arguments for params are i32 or i64, got {a.type}")
+        for a in self.values:
+            if not isinstance(a.type, IntegerType | AnyFloat):
+                raise VerifyException(f"scalar arguments are integers or floats, got {a.type}")
         threads = self.threads.value.data
         if not 1 <= threads <= 1024 or threads % 32:
             raise VerifyException(f"threads must be a multiple of 32 from 32 to 1024, got {threads}")

@@ -1,0 +1,117 @@
+"""`tile.copy`: each thread moves its elements, `width` at a time, between memory and registers.
+
+The address of an element is `sum (offset_d + place_d) * stride_d`; the part of it that is the same for all elements of a
+thread is computed once, outside the loops. An element of a `clip` dim is moved where `offset_d + place_d < size_d`; with
+width > 1 the first of a group decides for all, since the size is a multiple of the width (a fact the schedule rests on).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, StoreOp
+from tilewright.dialects.simt.types import RegsType, regs_type
+from tilewright.dialects.tile.compute import CopyOp, buffer_type
+from tilewright.dialects.tile.types import BufType, DimDistribution
+from tilewright.lowering.tile_to_simt.builder import I32, Builder
+from tilewright.lowering.tile_to_simt.elements import each_local, first_copy, thread_place
+from tilewright.lowering.tile_to_simt.state import Kernel, element_type
+from tilewright.passes.core import error_at
+
+
+@dataclass(slots=True)
+class _Memory:
+    """The memory side of a copy while loops are entered: the address and the mask so far."""
+
+    pointer: SSAValue
+    strides: list[SSAValue]
+    remaining: list[SSAValue | None]
+    """For each clipped dim: how far the thread's first element lies before the end."""
+    address: SSAValue
+    mask: SSAValue | None = None
+
+    def enter(self, builder: Builder, dim: int, place: SSAValue) -> None:
+        """Go on to the local elements at `place` in a dim."""
+        remaining = self.remaining[dim]
+        if remaining is not None:
+            self.mask = builder.both(self.mask, builder.compare("slt", place, remaining))
+        self.address = builder.add_int(self.address, builder.mul_int(place, self.strides[dim]))
+
+
+def _memory(
+    kernel: Kernel, value: SSAValue, offsets: Sequence[SSAValue], places: Sequence[SSAValue], bounds: Sequence[str]
+) -> _Memory | None:
+    """The memory side for a global or shared buffer, None for a fragment."""
+    builder, type_ = kernel.builder, buffer_type(value)
+    if type_.strides is None:
+        return None
+    strides = [builder.param(s) for s in type_.strides]
+    starts = [kernel.index(o) for o in offsets] or [builder.constant(0)] * type_.rank
+    firsts = [builder.add_int(start, place) for start, place in zip(starts, places, strict=True)]
+    address = builder.constant(0)
+    for first, stride in zip(firsts, strides, strict=True):
+        address = builder.add_int(address, builder.mul_int(first, stride))
+    remaining: list[SSAValue | None] = [None] * type_.rank
+    for d, bound in enumerate(bounds if type_.space.data == "global" else ()):
+        if bound == "clip":
+            remaining[d] = builder.sub_int(builder.param(type_.dims[d]), firsts[d])
+    return _Memory(kernel.values[value], strides, remaining, address)
+
+
+def lower_copy(kernel: Kernel, op: CopyOp) -> None:
+    """Add the loads and stores of a scheduled copy."""
+    builder, tile = kernel.builder, op.tile_type
+    layout = op.distribution
+    if layout is None or op.width is None:
+        raise error_at(op, "tile.copy: expected a scheduled copy, got one without a distribution and a width")
+    width = op.width.value.data
+    dims = layout.dims
+    _check(op, tile, dims, width)
+    places = [thread_place(builder, dim) for dim in dims]
+    source = _memory(kernel, op.source, op.source_offsets, places, op.bound_words)
+    target = _memory(kernel, op.target, op.target_offsets, places, op.bound_words)
+    if target is not None:
+        target.mask = first_copy(builder, dims)
+    with ExitStack() as loops:
+        registers: list[SSAValue] = []
+        for d, (dim, size) in enumerate(zip(dims, tile.sizes, strict=True)):
+            step = width if d == tile.rank - 1 else 1
+            local = loops.enter_context(each_local(builder, dim, size, step=step))
+            registers.append(local.register)
+            for memory in (source, target):
+                if memory is not None and local.place is not None:
+                    memory.enter(builder, d, local.place)
+        if source is not None and target is not None:
+            alloc = RegsAllocOp(regs_type([width], element_type(tile.element)))
+            builder.add(alloc)
+            regs, registers = alloc.res, [builder.constant(0, I32)]
+        else:
+            regs = kernel.values[op.source if source is None else op.target]
+        assert isinstance(regs.type, RegsType)
+        if source is not None:
+            builder.add(LoadOp(source.pointer, source.address, regs, registers, width, source.mask, op.other))
+        if target is not None:
+            builder.add(StoreOp(regs, registers, target.pointer, target.address, width, target.mask))
+
+
+def _check(op: CopyOp, tile: BufType, dims: Sequence[DimDistribution], width: int) -> None:
+    """Raise unless the distribution fits the tile and vector accesses go along neighbouring elements."""
+    if len(dims) != tile.rank:
+        raise error_at(op, f"tile.copy: expected a distribution of {tile.rank} dims, got {len(dims)}")
+    for size, dim in zip(tile.sizes, dims, strict=True):
+        if size % (dim.threads * dim.vector):
+            raise error_at(op, f"tile.copy: size {size} is no multiple of threads {dim.threads} times vector {dim.vector}")
+    if width == 1:
+        return
+    if not dims:
+        raise error_at(op, f"tile.copy: expected width 1 for a tile of rank 0, got {width}")
+    for value in (op.source, op.target):
+        strides = buffer_type(value).strides
+        if strides is not None and strides[-1].constant != 1:
+            raise error_at(op, f"tile.copy: width {width} needs a last stride of 1, got {strides[-1]}")
+
+

@@ -1,0 +1,200 @@
+"""One scheduled `tile.kernel` becomes one `simt.kernel`: its arguments, its grid, and a table from op to lowering."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from xdsl.dialects import scf
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from tilewright.dialects.simt import structure as simt
+from tilewright.dialects.simt.memory import RegsAllocOp, SharedOp
+from tilewright.dialects.simt.sync import BarrierOp
+from tilewright.dialects.simt.types import GlobalType, regs_type, shared_type
+from tilewright.dialects.sym.attributes import ExprAttr
+from tilewright.dialects.sym.expr import Expr
+from tilewright.dialects.sym.ops import ApplyOp
+from tilewright.dialects.tile.compute import CopyOp, FillOp, MapOp, MmaOp, ReduceOp
+from tilewright.dialects.tile.structure import AllocOp, ForOp, KernelOp, SyncOp
+from tilewright.dialects.tile.types import BufType
+from tilewright.lowering.tile_to_simt.builder import I32, Builder
+from tilewright.lowering.tile_to_simt.compute import lower_fill, lower_map, lower_mma
+from tilewright.lowering.tile_to_simt.copies import lower_copy
+from tilewright.lowering.tile_to_simt.reduction import lower_reduce
+from tilewright.lowering.tile_to_simt.scalars import clone_scalar
+from tilewright.lowering.tile_to_simt.state import Kernel, distribution, element_bytes, element_type
+from tilewright.passes.core import error_at
+
+
+def lower_kernel(op: KernelOp) -> simt.KernelOp:
+    """The simt kernel of a scheduled tile kernel, detached; TilewrightError where something is undecided or impossible."""
+    check_scheduled(op)
+    assert op.threads is not None
+    assert op.index_width is not None
+    threads = op.threads.value.data
+    entry = Block()
+    builder = Builder(entry, op.index_width.value.data, threads)
+    builder.location = op.location
+    kernel = Kernel(builder)
+    _arguments(kernel, entry, op)
+    _coordinates(kernel, op)
+    _lower_block(kernel, op.body.block)
+    grid = Expr.const(1)
+    for size in op.grid.data:
+        grid = grid * size
+    smem = max(
+        (
+            offset.value.data + shared_count(alloc.type) * element_bytes(alloc.type.element)
+            for alloc in op.walk()
+            if isinstance(alloc, AllocOp) and (offset := alloc.offset) is not None
+        ),
+        default=0,
+    )
+    result = simt.KernelOp(
+        op.sym_name.data, threads, ExprAttr(grid), builder.params, op.assumes.data, Region(entry), smem
+    )
+    result.attributes.update(op.attributes)
+    result.location = op.location
+    return result
+
+
+def check_scheduled(op: KernelOp) -> None:
+    """Raise at the first op of the kernel that leaves a decision open."""
+    for inner in op.walk():
+        gaps: Callable[[], list[str]] | None = getattr(inner, "schedule_gaps", None)
+        if gaps is not None and (open_ := gaps()):
+            raise error_at(inner, f"{inner.name}: expected a scheduled op, got one without {', '.join(open_)}")
+
+
+def _arguments(kernel: Kernel, entry: Block, op: KernelOp) -> None:
+    seen_scalar = False
+    for argument in op.arguments:
+        if isinstance(argument.type, BufType):
+            if seen_scalar:
+                raise error_at(op, "tile.kernel: expected buffers before scalars")
+            if argument.type.strides is None:
+                raise error_at(op, f"tile.kernel: expected a buffer with strides, got {argument.type}")
+            type_: Attribute = GlobalType(element_type(argument.type.element))
+        else:
+            seen_scalar = True
+            type_ = element_type(argument.type)
+        new = entry.insert_arg(type_, len(entry.args))
+        new.name_hint = argument.name_hint
+        kernel.values[argument] = new
+
+
+def _coordinates(kernel: Kernel, op: KernelOp) -> None:
+    """Grid coordinates out of the one-dimensional block index, the last the fastest.
+
+    The block index and so each grid size has 31 bits, and 32-bit division is the cheaper: it is done in i32 always.
+    """
+    builder = kernel.builder
+    coordinates, sizes = list(op.coordinates), list(op.grid.data)
+    if not coordinates:
+        return
+    block = simt.BlockIdOp("x")
+    rest: SSAValue | None = None
+    first = next((d for d, size in enumerate(sizes) if size.constant != 1), None)
+    for d in range(len(sizes) - 1, -1, -1):
+        if sizes[d].constant == 1 or first is None:
+            kernel.values[coordinates[d]] = builder.constant(0)
+            continue
+        if rest is None:
+            rest = builder.add(block).results[0]
+        size = builder.param(sizes[d], I32)
+        value = rest if d == first else builder.mod_unsigned(rest, size)
+        kernel.values[coordinates[d]] = builder.widen(value)
+        if d != first:
+            rest = builder.div_unsigned(rest, size)
+
+
+def _lower_block(kernel: Kernel, block: Block) -> None:
+    for op in block.ops:
+        kernel.builder.location = op.location
+        lower = _TABLE.get(type(op))
+        if lower is not None:
+            lower(kernel, op)
+        elif not op.regions and op.name.startswith(("arith.", "math.")):
+            clone_scalar(kernel, op)
+        else:
+            raise error_at(op, f"tile-to-simt has no lowering of {op.name}")
+
+
+def _alloc(kernel: Kernel, op: AllocOp) -> None:
+    type_, element = op.type, element_type(op.type.element)
+    if type_.space.data == "shared":
+        assert op.offset is not None
+        new: Operation = SharedOp(op.offset.value.data, shared_type(_shared_sizes(type_), element))
+    else:
+        sizes = [d.elements_per_thread(n) for d, n in zip(distribution(op, type_), type_.sizes, strict=True)]
+        new = RegsAllocOp(regs_type(sizes, element))
+    new.results[0].name_hint = op.res.name_hint
+    kernel.values[op.res] = kernel.builder.add(new).results[0]
+
+
+def _shared_sizes(type_: BufType) -> list[int]:
+    """The sizes of a dense array; one size, the count, of any other."""
+    count = shared_count(type_)
+    return list(type_.sizes) if count == type_.count else [count]
+
+
+def shared_count(type_: BufType) -> int:
+    """Elements from the first to the last of a shared buffer, padding between included."""
+    strides = [s.constant or 0 for s in type_.strides or ()]
+    return 1 + sum((n - 1) * s for n, s in zip(type_.sizes, strides, strict=True))
+
+
+def _apply(kernel: Kernel, op: ApplyOp) -> None:
+    value = kernel.expr(op.expr.data, op.where)
+    if value.name_hint is None and not isinstance(value.owner, Block):
+        value.name_hint = op.result.name_hint
+    kernel.values[op.result] = value
+
+
+def _sync(kernel: Kernel, _op: SyncOp) -> None:
+    kernel.builder.add(BarrierOp())
+
+
+def _for(kernel: Kernel, op: ForOp) -> None:
+    """A loop, or with constant bounds and a full unroll count a static one."""
+    builder, where = kernel.builder, op.where
+    lower, upper, step = op.lower.data, op.upper.data, op.step.data
+    first, last, by = lower.constant, upper.constant, step.constant
+    if first is not None and last is not None and by is not None:
+        trips = max(0, -((first - last) // by))
+        if trips == 0:
+            return
+        if op.unroll is not None and op.unroll.value.data == trips:
+            with builder.unroll(trips) as i:
+                place = builder.mul_int(builder.widen(i), builder.constant(by))
+                kernel.values[op.variable] = builder.add_int(builder.constant(first), place)
+                _lower_block(kernel, op.body.block)
+            return
+    bounds = [kernel.expr(e, where) for e in (lower, upper, step)]
+    body = Block(arg_types=[builder.index])
+    body.args[0].name_hint = op.variable.name_hint
+    kernel.values[op.variable] = body.args[0]
+    location = builder.location
+    with builder.inside(body):
+        _lower_block(kernel, op.body.block)
+        builder.add(scf.YieldOp())
+    loop = scf.ForOp(*bounds, [], Region(body))
+    loop.attributes.update(op.attributes)
+    if op.unroll is not None:
+        loop.attributes["unroll"] = op.unroll
+    builder.location = location
+    builder.add(loop)
+
+
+_TABLE: dict[type[Operation], Callable[[Kernel, Any], None]] = {
+    AllocOp: _alloc,
+    ApplyOp: _apply,
+    CopyOp: lower_copy,
+    FillOp: lower_fill,
+    ForOp: _for,
+    MapOp: lower_map,
+    MmaOp: lower_mma,
+    ReduceOp: lower_reduce,
+    SyncOp: _sync,
+}

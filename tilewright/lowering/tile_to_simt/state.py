@@ -1,0 +1,75 @@
+"""What the lowering of one kernel knows: the builder, and what each tile value became."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.sym.expr import Expr
+from tilewright.dialects.tile.types import BufType, DimDistribution
+from tilewright.lowering.tile_to_simt.builder import I64, Builder
+from tilewright.lowering.tile_to_simt.expressions import lower_expr
+
+
+@dataclass(slots=True)
+class Kernel:
+    """One kernel under way. `values` maps buffers to pointers, shared or register arrays, and scalars to scalars."""
+
+    builder: Builder
+    values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+
+    def index(self, value: SSAValue) -> SSAValue:
+        """A tile-level index value in the kernel's index type."""
+        return self.builder.convert(self.values[value], self.builder.index)
+
+    def expr(self, expr: Expr, where: dict[str, SSAValue]) -> SSAValue:
+        """An expression over symbols and tile-level index values, in the kernel's index type."""
+        return lower_expr(self.builder, expr, {name: self.index(value) for name, value in where.items()})
+
+
+def element_type(type_: Attribute) -> Attribute:
+    """How an element is stored and computed with: `index` elements are 64 bits wide, whatever the width of addresses."""
+    return I64 if isinstance(type_, IndexType) else type_
+
+
+def element_bytes(type_: Attribute) -> int:
+    """Bytes of one element in memory; an i1 takes one."""
+    stored = element_type(type_)
+    if isinstance(stored, IntegerType):
+        return max(1, cast("IntegerType[int]", stored).width.data // 8)
+    if isinstance(stored, AnyFloat):
+        return stored.bitwidth // 8
+    raise TilewrightError(f"expected a float or integer element type, got {type_}")
+
+
+def distribution(op: Operation, type_: Attribute) -> tuple[DimDistribution, ...]:
+    """The distribution of a fragment over threads; an error at the op when it has none."""
+    if isinstance(type_, BufType) and type_.distribution is not None:
+        return type_.distribution
+    raise TilewrightError(f"{op.name}: expected a fragment with a #tile.distributed layout, got {type_}")
+
+
+def iteration_distribution(
+    op: Operation, count: int, operands: Sequence[tuple[SSAValue, Sequence[int]]]
+) -> list[DimDistribution]:
+    """The distribution of each iteration dim, on which all operands that run along it must agree."""
+    found: list[DimDistribution | None] = [None] * count
+    for value, dims in operands:
+        if not isinstance(value.type, BufType):
+            continue
+        for dim, d in zip(distribution(op, value.type), dims, strict=True):
+            if d < 0:
+                continue
+            # A dim that is not spread lies in each thread in order, whatever its stride and vector.
+            normal = dim if dim.threads > 1 else DimDistribution(1, 1, 1)
+            known = found[d]
+            if known is None:
+                found[d] = normal
+            elif known != normal:
+                raise TilewrightError(f"{op.name}: operands differ in the distribution of d{d}: {known} and {normal}")
+    return [dim or DimDistribution(1, 1, 1) for dim in found]
