@@ -76,14 +76,16 @@ class _Operands:
     maps: list[OperandMap] = field(default_factory=list[OperandMap])
     block: Block = field(default_factory=Block)
 
-    def scalar(self, value: SSAValue, indices: OperandMap) -> SSAValue:
-        """The block argument for the value read at these indices."""
+    def scalar(self, value: SSAValue, indices: OperandMap, like: SSAValue) -> SSAValue:
+        """The block argument for the value read at these indices, called as `like` if it is new."""
         for position, (known, known_indices) in enumerate(zip(self.values, self.maps, strict=True)):
             if known is value and known_indices == indices:
                 return self.block.args[position]
         self.values.append(value)
         self.maps.append(indices)
-        return self.block.insert_arg(scalar_type(value.type), len(self.block.args))
+        argument = self.block.insert_arg(scalar_type(value.type), len(self.block.args))
+        argument.name_hint = like.name_hint
+        return argument
 
     def drop_unused(self, out: tuple[int, ...]) -> None:
         """Drop operands that the body does not read, unless an iteration dim would be left without a size."""
@@ -123,7 +125,7 @@ def fuse_producer(consumer: GenericOp, producer: GenericOp) -> GenericOp | None:
         consumer.body.block.args, consumer.ins, consumer.operand_maps, strict=True
     ):
         if value is not producer.result:
-            scalars[argument] = operands.scalar(value, indices)
+            scalars[argument] = operands.scalar(value, indices, argument)
             continue
         if indices not in inlined:
             # Result dim r of the producer is its iteration dim out_map[r], and is read at indices[r].
@@ -135,7 +137,7 @@ def fuse_producer(consumer: GenericOp, producer: GenericOp) -> GenericOp | None:
                 composed = tuple(None if d is None else at[d] for d in inner_indices)
                 if not _reads_units_only(inner_value, composed):
                     return None
-                inner[inner_argument] = operands.scalar(inner_value, composed)
+                inner[inner_argument] = operands.scalar(inner_value, composed, inner_argument)
             inlined[indices] = _copy_body(producer, inner, builder)
         scalars[argument] = inlined[indices]
     builder.insert(YieldOp(_copy_body(consumer, scalars, builder)))
@@ -154,7 +156,7 @@ def tidy_operands(op: GenericOp) -> GenericOp | None:
     operands = _Operands()
     scalars: dict[SSAValue, SSAValue] = {}
     for argument, value, indices in zip(op.body.block.args, op.ins, op.operand_maps, strict=True):
-        scalars[argument] = operands.scalar(value, indices)
+        scalars[argument] = operands.scalar(value, indices, argument)
     builder = Builder(InsertPoint.at_end(operands.block))
     builder.insert(YieldOp(_copy_body(op, scalars, builder)))
     operands.drop_unused(op.out_map)

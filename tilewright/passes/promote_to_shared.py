@@ -1,0 +1,96 @@
+"""The pass `promote-to-shared`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+
+from tilewright.dialects.tile.compute import CopyOp, MmaOp
+from tilewright.dialects.tile.structure import AllocOp, KernelOp
+from tilewright.dialects.tile.types import buf_type
+from tilewright.passes.core import TilewrightPass
+from tilewright.passes.remarks import remark
+from tilewright.passes.tile_analysis import (
+    IterationDims,
+    KernelScopes,
+    buf,
+    contiguous_dim,
+    copies,
+    iteration_dims,
+    kernels_of,
+    space,
+)
+
+
+@dataclass(frozen=True)
+class PromoteToSharedPass(TilewrightPass):
+    """Stages in shared memory what threads share or must turn: a global-to-fragment copy becomes global-to-shared, shared-to-fragment.
+
+    Two reasons: the fragment is an operand of `tile.mma`, so that many threads read each element; or the tensor is contiguous along another
+    dim than the kernel's result (a transpose), so that a direct read would not be coalesced. Relies on free tile IR; barriers come later.
+    """
+
+    name = "promote-to-shared"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in kernels_of(op):
+            dims, scopes = iteration_dims(kernel), KernelScopes(kernel)
+            fast = result_fast_dim(kernel, dims, scopes)
+            for copy in list(copies(kernel)):
+                if copy.spaces != ("global", "fragment"):
+                    continue
+                if is_mma_operand(copy.target):
+                    _stage(copy, "every element is read by many threads")
+                elif is_turned(copy, dims, fast, scopes):
+                    _stage(copy, "contiguous along another dim than the result")
+
+
+def is_mma_operand(fragment: SSAValue) -> bool:
+    """Whether a fragment is multiplied."""
+    return any(isinstance(use.operation, MmaOp) and use.index < 2 for use in fragment.uses)
+
+
+def result_fast_dim(kernel: KernelOp, dims: IterationDims, scopes: KernelScopes) -> int | None:
+    """The iteration dim along which the first stored tile is contiguous in global memory."""
+    for copy in copies(kernel):
+        if copy.spaces == ("fragment", "global"):
+            d = contiguous_dim(copy, scopes)
+            if d is not None:
+                return dims.dims[copy.source][d]
+    return None
+
+
+def is_turned(copy: CopyOp, dims: IterationDims, fast: int | None, scopes: KernelScopes) -> bool:
+    """Whether a loaded tile moves along the result's fast dim but is contiguous along another one."""
+    own, d = dims.dims[copy.target], contiguous_dim(copy, scopes)
+    if d is None or fast is None or own[d] == fast or fast not in own:
+        return False
+    sizes = buf(copy.target).sizes
+    return sizes[d] > 1 and sizes[own.index(fast)] > 1
+
+
+def _stage(copy: CopyOp, why: str) -> None:
+    block = copy.parent
+    assert block is not None and space(copy.target) == "fragment"
+    type_ = buf(copy.target)
+    staged = AllocOp(buf_type(type_.sizes, type_.element, "shared"))
+    hint = copy.target.name_hint
+    staged.res.name_hint = f"s_{hint}" if hint else "s"
+    down = CopyOp(
+        copy.source,
+        list(copy.source_offsets),
+        staged.res,
+        [],
+        bounds=copy.bound_words,
+        other=copy.other,
+    )
+    up = CopyOp(staged.res, [], copy.target, [])
+    for new in (staged, down, up):
+        new.location = copy.location
+    block.insert_ops_before([staged, down, up], copy)
+    remark(copy, PromoteToSharedPass.name, f"staged a tile of {list(type_.sizes)} in shared memory: {why}")
+    copy.detach()
+    copy.erase()
