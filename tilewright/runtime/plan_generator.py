@@ -1,0 +1,203 @@
+"""A launch plan as one Python function: bindings and guards fused into conditions, dispatch as if and elif.
+
+Any condition that fails hands the call to the interpreter, which raises with the full story; so the generated code has
+no text in it. Its names are `v0, v1, ...` for symbols, in the order of `HostPlan.symbols`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Block, Operation
+
+from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.host.ops import AllocOp, BindOp, DispatchOp, GuardOp, LaunchOp, OutputOp
+from tilewright.dialects.location import location_of
+from tilewright.dialects.sym import Expr, Relation, dims_of
+from tilewright.runtime.binding import Layout, Solve, contiguous, normalised
+from tilewright.runtime.plan import Decision, HostPlan, PlannedLaunch, case_blocks
+from tilewright.runtime.plan_code import define, expr_code, relation_code, tuple_code
+
+if TYPE_CHECKING:
+    from xdsl.ir import SSAValue
+
+
+@dataclass
+class _Writer:
+    plan: HostPlan
+    lines: list[str] = field(default_factory=list[str])
+    conditions: list[str] = field(default_factory=list[str])
+    indent: int = 1
+    names: dict[str, str] = field(init=False)
+    shapes: dict[SSAValue, str] = field(default_factory=dict[Any, str])
+    """Value -> stem of the variables with its shape, strides and base: `h<stem>`, `t<stem>`, `p<stem>`."""
+
+    def __post_init__(self) -> None:
+        self.names = {symbol: f"v{n}" for n, symbol in enumerate(self.plan.symbols)}
+        self.assigned: set[str] = set()
+
+    def line(self, text: str) -> None:
+        self.lines.append("    " * self.indent + text)
+
+    def require(self, condition: str) -> None:
+        """Demand a condition; it is tested at the next `flush`, together with others."""
+        self.conditions.append(condition)
+
+    def flush(self) -> None:
+        if self.conditions:
+            self.line(f"if not ({' and '.join(self.conditions)}): return fail(args, outs)")
+            self.conditions.clear()
+
+    def assign(self, symbol: str, value: str) -> None:
+        """Bind a symbol, or demand that it has the value already."""
+        if symbol in self.assigned:
+            self.require(f"{self.names[symbol]} == {value}")
+        else:
+            self.flush()
+            self.line(f"{self.names[symbol]} = {value}")
+            self.assigned.add(symbol)
+
+    def relation(self, relation: Relation) -> str:
+        return relation_code(relation, self.names)
+
+    def expr(self, expr: Expr) -> str:
+        return expr_code(expr, self.names)
+
+    def arguments(self) -> None:
+        for number, value in enumerate(self.plan.func.body.block.args):
+            if isinstance(value.type, TensorType):
+                stem = self.shapes[value] = f"a{number}"
+                self.line(f"h{stem}, t{stem}, p{stem} = args[{number}]")
+                rank = len(dims_of(value.type))
+                self.require(f"len(h{stem}) == {rank}")
+        self.flush()
+        for value, stem in self.shapes.items():
+            self.normalise(value, stem)
+        for step in self.plan.steps:
+            size = f"ha{step.argument}[{step.dim}]"
+            if not isinstance(step, Solve):
+                self.require(f"{self.expr(step.expr)} == {size}")
+            elif step.factor.constant == 1:
+                self.assign(step.symbol, size if step.rest.constant == 0 else f"{size} - {self.expr(step.rest)}")
+            else:
+                factor, left = self.expr(step.factor), f"({size} - {self.expr(step.rest)})"
+                self.require(f"{factor} != 0 and {left} % {factor} == 0")
+                self.flush()
+                self.assign(step.symbol, f"{left} // {factor}")
+
+    def normalise(self, value: SSAValue, stem: str) -> None:
+        self.line(f"if 0 in h{stem} or 1 in h{stem}: t{stem} = normalised(h{stem}, t{stem})")
+        if value not in self.plan.bound_tensors:
+            self.require(f"t{stem} == contiguous(h{stem})")
+
+    def block(self, block: Block) -> None:
+        for op in block.ops:
+            step = _STEPS.get(type(op))
+            if step is None:
+                raise TilewrightError(f"a launch plan cannot hold {op.name}", location_of(op))
+            step(self, op)
+        self.flush()
+
+    def bind(self, op: BindOp) -> None:
+        stem = self.shapes[op.value]
+        for dim, symbol in enumerate(op.strides):
+            self.assign(symbol.data, f"t{stem}[{dim}]")
+        self.assign(op.base.data, f"p{stem} % {self.plan.alignment}")
+
+    def guard(self, op: GuardOp) -> None:
+        self.require(self.relation(op.relation.data))
+
+    def output(self, op: OutputOp) -> None:
+        self.flush()
+        number = self.plan.slots[op.res].number
+        stem = self.shapes[op.res] = f"r{number}"
+        self.line(f"h{stem} = {tuple_code([self.expr(d) for d in dims_of(op.res.type)])}")
+        self.line(f"if outs is None: t{stem} = contiguous(h{stem}); p{stem} = 0")
+        self.line("else:")
+        self.indent += 1
+        self.line(f"g{stem}, t{stem}, p{stem} = outs[{number}]")
+        self.require(f"g{stem} == h{stem}")
+        self.flush()
+        self.normalise(op.res, stem)
+        self.flush()
+        self.indent -= 1
+
+    def alloc(self, op: AllocOp) -> None:
+        self.flush()
+        stem = self.shapes[op.res] = f"s{self.plan.slots[op.res].number}"
+        self.line(f"h{stem} = {tuple_code([self.expr(d) for d in dims_of(op.res.type)])}")
+        self.line(f"t{stem} = contiguous(h{stem}); p{stem} = 0")
+
+    def dispatch(self, op: DispatchOp) -> None:
+        self.flush()
+        for number, (predicates, block) in enumerate(case_blocks(op)):
+            condition = " and ".join(self.relation(r) for r in predicates) or "True"
+            self.line(f"{'elif' if number else 'if'} {condition}:")
+            self.indent += 1
+            self.line("pass")
+            before = set(self.assigned)
+            self.block(block)
+            # What one case binds, the next may bind again.
+            self.assigned = before
+            self.indent -= 1
+
+    def launch(self, op: LaunchOp) -> None:
+        self.flush()
+        site = self.plan.site_of[op]
+        self.line(f"g = {self.expr(self.plan.sites[site].grid)}")
+        self.line(f"if g > 0: launches.append(PlannedLaunch({site}, g))")
+
+
+_STEPS: dict[type[Operation], Callable[[_Writer, Any], None]] = {
+    BindOp: _Writer.bind,
+    GuardOp: _Writer.guard,
+    OutputOp: _Writer.output,
+    AllocOp: _Writer.alloc,
+    DispatchOp: _Writer.dispatch,
+    LaunchOp: _Writer.launch,
+}
+
+
+def generate(plan: HostPlan) -> tuple[str, Callable[[Sequence[Layout | None], Sequence[Layout] | None], Decision]]:
+    """(source, function) of the plan; the function is `HostPlan.run`."""
+    writer = _Writer(plan)
+    for symbol in plan.symbols:
+        writer.line(f"{writer.names[symbol]} = 0")
+    for number in range(len(plan.scratch)):
+        writer.line(f"hs{number} = None")
+    writer.line("launches = []")
+    writer.arguments()
+    writer.block(plan.func.body.block)
+    symbols = tuple_code([writer.names[s] for s in plan.symbols])
+    results = tuple_code([f"hr{n}" for n in range(len(plan.results))])
+    scratch = tuple_code([f"hs{n}" for n in range(len(plan.scratch))])
+    writer.line(f"return Decision({symbols}, {results}, {scratch}, launches)")
+    source = "\n".join(["def plan(args, outs):", *writer.lines, ""])
+
+    def fail(arguments: Sequence[Layout | None], results: Sequence[Layout] | None) -> Decision:
+        """Explain: the interpreter raises. That it would not is a difference between the two, and told as such."""
+        plan.interpret(arguments, results)
+        raise TilewrightError(f"@{plan.entry}: the compiled plan refuses a call that its IR allows (a bug in Tilewright)")
+
+    extra = {
+        "Decision": Decision,
+        "PlannedLaunch": PlannedLaunch,
+        "contiguous": contiguous,
+        "normalised": normalised,
+        "fail": fail,
+    }
+    compiled = define(source, "plan", extra)
+
+    def run(arguments: Sequence[Layout | None], results: Sequence[Layout] | None) -> Decision:
+        if len(arguments) != len(plan.arguments) or (results is not None and len(results) != len(plan.results)):
+            return fail(arguments, results)
+        try:
+            return compiled(arguments, results)
+        except (ZeroDivisionError, TypeError):
+            # A zero divisor in a guard, or a scalar where a tensor belongs.
+            return fail(arguments, results)
+
+    return source, run

@@ -1,0 +1,141 @@
+"""A launch plan by walking its IR: the meaning of each `host` op, and the text of every failure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Block, Operation, SSAValue
+
+from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.host.ops import AllocOp, BindOp, DispatchOp, GuardOp, LaunchOp, OutputOp
+from tilewright.dialects.location import location_of
+from tilewright.dialects.sym import dims_of
+from tilewright.runtime.binding import Environment, Layout, Source, contiguous, normalised, solve_sizes
+from tilewright.runtime.plan import Decision, HostPlan, PlannedLaunch, Slot
+
+if TYPE_CHECKING:
+    from tilewright.runtime.plan import Parameter
+
+
+@dataclass
+class _Call:
+    plan: HostPlan
+    given: Sequence[Layout] | None
+    environment: Environment = field(default_factory=Environment)
+    layouts: dict[Slot, Layout] = field(default_factory=dict[Slot, Layout])
+    launches: list[PlannedLaunch] = field(default_factory=list[PlannedLaunch])
+
+    def block(self, block: Block) -> None:
+        for op in block.ops:
+            step = _STEPS.get(type(op))
+            if step is None:
+                raise TilewrightError(f"a launch plan cannot hold {op.name}", location_of(op))
+            step(self, op)
+
+    def bind(self, op: BindOp) -> None:
+        slot = self.plan.slots[op.value]
+        layout = self.layouts[slot]
+        for dim, (symbol, stride) in enumerate(zip(op.strides, layout.strides, strict=True)):
+            self.environment.bind(symbol.data, stride, Source(str(slot), "stride", dim))
+        self.environment.bind(op.base.data, layout.pointer % self.plan.alignment, Source(str(slot), "base"))
+
+    def guard(self, op: GuardOp) -> None:
+        relation = op.relation.data
+        if not relation.holds(self.environment.values):
+            described = self.environment.describe(sorted(relation.symbols))
+            raise TilewrightError(f"{op.message.data}, got {described}")
+
+    def output(self, op: OutputOp) -> None:
+        slot = self.plan.slots[op.res]
+        shape = tuple(d.evaluate(self.environment.values) for d in dims_of(op.res.type))
+        if self.given is None:
+            self.layouts[slot] = Layout(shape, contiguous(shape), 0)
+            return
+        got = self.given[slot.number]
+        if got.shape != shape:
+            names = sorted(frozenset[str]().union(*(d.symbols for d in dims_of(op.res.type))))
+            described = f" ({self.environment.describe(names)})" if names else ""
+            raise TilewrightError(f"{slot}: expected shape {shape}{described}, got {got.shape}")
+        self.layouts[slot] = got._replace(strides=normalised(got.shape, got.strides))
+        self.expect_contiguous(op.res, slot)
+
+    def alloc(self, op: AllocOp) -> None:
+        shape = tuple(d.evaluate(self.environment.values) for d in dims_of(op.res.type))
+        self.layouts[self.plan.slots[op.res]] = Layout(shape, contiguous(shape), 0)
+
+    def dispatch(self, op: DispatchOp) -> None:
+        for _, predicates, region in op.arms:
+            if all(r.holds(self.environment.values) for r in predicates):
+                self.block(region.block)
+                return
+
+    def launch(self, op: LaunchOp) -> None:
+        site = self.plan.site_of[op]
+        grid = self.plan.sites[site].grid.evaluate(self.environment.values)
+        if grid > 0:
+            self.launches.append(PlannedLaunch(site, grid))
+
+    def expect_contiguous(self, value: SSAValue, slot: Slot) -> None:
+        """A tensor whose strides nobody names has no other than the contiguous ones."""
+        layout = self.layouts[slot]
+        if value not in self.plan.bound_tensors and layout.strides != contiguous(layout.shape):
+            raise TilewrightError(
+                f"{slot}: expected a contiguous tensor, got shape {layout.shape} with strides {layout.strides}"
+            )
+
+
+_STEPS: dict[type[Operation], Callable[[_Call, Any], None]] = {
+    BindOp: _Call.bind,
+    GuardOp: _Call.guard,
+    OutputOp: _Call.output,
+    AllocOp: _Call.alloc,
+    DispatchOp: _Call.dispatch,
+    LaunchOp: _Call.launch,
+}
+
+
+def interpret(plan: HostPlan, arguments: Sequence[Layout | None], results: Sequence[Layout] | None) -> Decision:
+    """What a call does, or a `TilewrightError` that says why it cannot be made."""
+    call = _Call(plan, results)
+    _check_arguments(plan, arguments, results)
+    layouts = {n: a._replace(strides=normalised(a.shape, a.strides)) for n, a in enumerate(arguments) if a is not None}
+    solve_sizes(plan.steps, layouts, call.environment)
+    for number, value in enumerate(plan.func.body.block.args):
+        if isinstance(value.type, TensorType):
+            slot = Slot("argument", number)
+            call.layouts[slot] = layouts[number]
+            call.expect_contiguous(value, slot)
+    call.block(plan.func.body.block)
+    values = call.environment.values
+    return Decision(
+        tuple(values.get(s, 0) for s in plan.symbols),
+        tuple(call.layouts[Slot("result", n)].shape for n in range(len(plan.results))),
+        tuple(
+            call.layouts[slot].shape if (slot := Slot("scratch", n)) in call.layouts else None
+            for n in range(len(plan.scratch))
+        ),
+        call.launches,
+    )
+
+
+def _check_arguments(plan: HostPlan, arguments: Sequence[Layout | None], results: Sequence[Layout] | None) -> None:
+    if len(arguments) != len(plan.arguments):
+        raise TilewrightError(f"@{plan.entry}: expected {len(plan.arguments)} arguments, got {len(arguments)}")
+    for number, (parameter, layout) in enumerate(zip(plan.arguments, arguments, strict=True)):
+        _check_rank(f"argument {number} ({parameter.name!r})", parameter, layout)
+    if results is None:
+        return
+    if len(results) != len(plan.results):
+        raise TilewrightError(f"@{plan.entry}: expected {len(plan.results)} results, got {len(results)}")
+    for number, (parameter, layout) in enumerate(zip(plan.results, results, strict=True)):
+        _check_rank(f"result {number}", parameter, layout)
+
+
+def _check_rank(what: str, parameter: Parameter, layout: Layout | None) -> None:
+    if (parameter.dims is None) is not (layout is None):
+        raise TilewrightError(f"{what}: expected a {'scalar' if parameter.dims is None else 'tensor'}")
+    if layout is not None and parameter.dims is not None and len(layout.shape) != len(parameter.dims):
+        raise TilewrightError(f"{what}: expected {len(parameter.dims)} dims, got {len(layout.shape)}")
