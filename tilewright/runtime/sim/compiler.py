@@ -73,6 +73,8 @@ class Compiler:
     loops: list[Loop] = field(default_factory=list[Loop])
     allocated_in: dict[SSAValue, tuple[Loop, ...]] = field(default_factory=dict[SSAValue, "tuple[Loop, ...]"])
     """By register array: the loops around its allocation."""
+    shadows: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    """By register array: the slot of the array that says which registers are written; -1 below level `check`."""
     bytes_per_thread: int = 0
     """Registers and live values of one thread, as a bound for the batch size."""
     widest: int = 1

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from tilewright.diagnostics import TilewrightError
@@ -183,16 +182,11 @@ def undefined(element: Attribute, shape: tuple[int, ...]) -> Array:
     return np.full(shape, True if dtype.kind == "b" else POISON, dtype)
 
 
-def initialised_slot(compiler: Compiler, regs: SSAValue) -> int:
-    """Slot of the array that says which registers have been written (level `check`)."""
-    return compiler.slot(regs) + 1
-
-
 def compile_alloc(compiler: Compiler, op: RegsAllocOp) -> Compiled:
     """A register array, undefined."""
     type_ = op.res.type
     slot = compiler.slot(op.res)
-    shadow = compiler.new_slot() if compiler.checks else -1
+    shadow = compiler.shadows[op.res] = compiler.new_slot() if compiler.checks else -1
     compiler.allocated_in[op.res] = tuple(compiler.loops)
     count = type_.count
     for n in compiler.vector_counts:
@@ -280,7 +274,7 @@ def compile_store(compiler: Compiler, op: RegsStoreOp) -> Compiled:
             access.write(state, state.env[value], state.mask)
 
         return Compiled(run, False)
-    shadow = initialised_slot(compiler, op.regs)
+    shadow = compiler.shadows[op.regs]
 
     def run_checked(state: State) -> None:
         access.write(state, state.env[value], state.mask)
@@ -292,14 +286,16 @@ def compile_store(compiler: Compiler, op: RegsStoreOp) -> Compiled:
 def check_initialised(compiler: Compiler, op: Operation, regs: SSAValue, access: RegisterAccess):
     """A function (state, active) that reports registers read before they were written."""
     site = compiler.site(op)
-    shadow = RegisterAccess(initialised_slot(compiler, regs), access.table, access.loops, access.width)
+    shadow = RegisterAccess(compiler.shadows[regs], access.table, access.loops, access.width)
 
     def check(state: State, active: Array | None) -> None:
         written = shadow.read(state, False)
         if written.all():
             return
         missing = ~written
-        missing = missing & state.lanes(active, np.broadcast_shapes(missing.shape, ()))
+        for condition in (active, state.mask):
+            if condition is not None:
+                missing = missing & condition
         state.fault("uninitialised-register", site, missing, "a register is read before it is written")
 
     return check
@@ -313,8 +309,3 @@ def register_table() -> dict[type[Operation], CompileFn]:
 def memory_registers(compiler: Compiler, op: LoadOp | StoreOp) -> RegisterAccess:
     """The registers of a load or store."""
     return register_access(compiler, op, op.regs, op.indices, op.width.value.data)
-
-
-def is_integer(element: Attribute) -> bool:
-    """Whether an element type is an integer."""
-    return isinstance(element, IntegerType)

@@ -1,0 +1,149 @@
+"""`simulate`: one launch of a simt kernel, in NumPy.
+
+    report = simulate(kernel, [Buffer(x), Buffer(y)], [n], grid=8, level="check")
+
+Levels: `fast` computes; `count` also counts requests, sectors and wavefronts for each access; `check` also looks for
+races and other faults. A kernel that runs often is compiled once with `compile_kernel`, and run with `Program.run`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.dialects.builtin import i32
+
+from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.location import location_of
+from tilewright.dialects.simt.structure import KernelOp
+from tilewright.dialects.simt.types import GlobalType
+from tilewright.runtime.numerics import integer_dtype
+from tilewright.runtime.scalar_ops import quiet
+from tilewright.runtime.sim.buffers import Buffer
+from tilewright.runtime.sim.compiler import Compiled, Compiler, Level
+from tilewright.runtime.sim.control import control_table
+from tilewright.runtime.sim.memory import memory_table
+from tilewright.runtime.sim.registers import register_table
+from tilewright.runtime.sim.report import Report
+from tilewright.runtime.sim.scalars import scalar_table
+from tilewright.runtime.sim.schedule import run_roles
+from tilewright.runtime.sim.state import BlockBarrier, Shared, State
+
+BATCH_BYTES = 256 << 20
+"""Memory for the live values of the blocks that are simulated at once."""
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A compiled kernel."""
+
+    kernel: KernelOp
+    level: Level
+    aliased: bool
+    body: Compiled
+    slot_count: int
+    pointer_slots: tuple[int, ...]
+    scalar_slots: tuple[int, ...]
+    bytes_per_block: int
+    """Bound on the memory of one block's live values."""
+
+    def batch_size(self, blocks: int) -> int:
+        """How many blocks to simulate at once."""
+        return max(1, min(blocks, BATCH_BYTES // self.bytes_per_block))
+
+    def run(
+        self,
+        buffers: Sequence[Buffer],
+        scalars: Sequence[int],
+        *,
+        grid: int,
+        batch: int | None = None,
+        progress: Progress | None = None,
+    ) -> Report:
+        """Run all `grid` blocks on the buffers, in place; raises TilewrightError for arguments that do not fit."""
+        self._check_arguments(buffers, scalars, grid)
+        report = Report(self.level, grid)
+        size = self.batch_size(grid) if batch is None else max(1, batch)
+        with quiet():
+            for first in range(0, grid, size):
+                count = min(size, grid - first)
+                state = self._state(report, list(buffers), scalars, first, count)
+                if not run_roles([self.body.drive(state)], report, first):
+                    break
+                if progress is not None:
+                    progress(first + count, grid)
+        return report
+
+    def _state(self, report: Report, buffers: list[Buffer], scalars: Sequence[int], first: int, count: int) -> State:
+        threads = self.kernel.threads.value.data
+        shared = Shared.allocate(count, self.kernel.smem.value.data)
+        state = State([None] * self.slot_count, count, threads, first, report, buffers, shared, BlockBarrier(1))
+        for slot, value, argument in zip(self.scalar_slots, scalars, self.kernel.scalars, strict=True):
+            state.env[slot] = np.full((1, 1), value, integer_dtype(argument.type))
+        return state
+
+    def _check_arguments(self, buffers: Sequence[Buffer], scalars: Sequence[int], grid: int) -> None:
+        name = self.kernel.sym_name.data
+        if grid < 0:
+            raise TilewrightError(f"{name}: expected a grid of at least 0 blocks, got {grid}")
+        pointers = self.kernel.pointers
+        if len(buffers) != len(pointers):
+            raise TilewrightError(f"{name}: expected {len(pointers)} buffers, got {len(buffers)}")
+        if len(scalars) != len(self.scalar_slots):
+            raise TilewrightError(f"{name}: expected {len(self.scalar_slots)} scalars, got {len(scalars)}")
+        for number, (buffer, pointer) in enumerate(zip(buffers, pointers, strict=True)):
+            assert isinstance(pointer.type, GlobalType)
+            buffer.check(pointer.type.element, f"{name}: pointer {number}")
+        for number, (value, argument) in enumerate(zip(scalars, self.kernel.scalars, strict=True)):
+            bits = 32 if argument.type == i32 else 64
+            if not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
+                raise TilewrightError(f"{name}: expected scalar {number} to fit in {bits} bits, got {value}")
+        if not self.aliased and overlap(buffers):
+            raise TilewrightError(f"{name}: compiled for buffers that do not overlap, got buffers that do")
+
+
+def overlap(buffers: Sequence[Buffer]) -> bool:
+    """Whether two buffers may share memory."""
+    return any(np.may_share_memory(one.data, other.data) for i, one in enumerate(buffers) for other in buffers[i + 1 :])
+
+
+def compile_kernel(kernel: KernelOp, level: Level = "fast", *, aliased: bool = True, vectorise: bool = True) -> Program:
+    """Compile a kernel for one level; `aliased` is false when no two buffers will overlap.
+
+    `vectorise` turns off that independent `simt.unroll` iterations run as one array axis. Raises TilewrightError, at the
+    op, for what the simulator cannot run.
+    """
+    if level not in ("fast", "count", "check"):
+        raise TilewrightError(f"expected level fast, count or check, got {level!r}", location_of(kernel))
+    table = scalar_table() | register_table() | memory_table() | control_table()
+    compiler = Compiler(kernel, level, aliased, vectorise, table)
+    pointers = tuple(compiler.slot(p) for p in kernel.pointers)
+    scalars = tuple(compiler.slot(s) for s in kernel.scalars)
+    body = compiler.block(kernel.body.block)
+    # A handful of temporaries of 8 bytes, as wide as the widest nest of vectorised loops.
+    per_thread = compiler.bytes_per_thread + 8 * 6 * compiler.widest + 8 * compiler.slot_count // 4
+    per_block = per_thread * kernel.threads.value.data + kernel.smem.value.data
+    return Program(kernel, level, aliased, body, compiler.slot_count, pointers, scalars, per_block)
+
+
+def simulate(
+    kernel: KernelOp,
+    buffers: Sequence[Buffer],
+    scalars: Sequence[int],
+    *,
+    grid: int,
+    level: Level = "fast",
+    batch: int | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Run `grid` blocks of a kernel on `buffers`, one for each pointer, and `scalars`, the values of its `params`.
+
+    The buffers are written in place. `batch` is how many blocks run at once (by default as many as fit in 256 MiB);
+    `progress` is called with (blocks done, blocks). Raises TilewrightError for arguments that do not fit, for an op that
+    the simulator does not know, and below level `check` for an access outside its buffer.
+    """
+    program = compile_kernel(kernel, level, aliased=overlap(buffers))
+    return program.run(buffers, scalars, grid=grid, batch=batch, progress=progress)

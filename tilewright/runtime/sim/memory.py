@@ -1,0 +1,263 @@
+"""Loads and stores: global and shared memory, masks, vector accesses; and what each level adds to them.
+
+An access of `width` elements has one more axis in front of the loop axes. At every level an access outside its buffer is
+found: `fast` and `count` stop with an error, `check` reports it, moves the lane to a legal element and goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.location import location_of
+from tilewright.dialects.simt.memory import LoadOp, SharedOp, StoreOp
+from tilewright.dialects.simt.types import GlobalType, SharedType
+from tilewright.runtime.numerics import Array, round_to, storage_dtype
+from tilewright.runtime.scalar_ops import carrier_dtype
+from tilewright.runtime.sim.compiler import Compiled, CompileFn, Compiler
+from tilewright.runtime.sim.observers import observers
+from tilewright.runtime.sim.registers import RegisterAccess, check_initialised, memory_registers
+from tilewright.runtime.sim.report import Site
+from tilewright.runtime.sim.state import State
+
+Observer: TypeAlias = Callable[[State, Array, "Array | None"], None]
+"""Called with the element index (loop axes..., blocks or 1, threads or 1) and the active lanes (None: all)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What loads and stores of one site have in common."""
+
+    site: Site
+    index: int
+    """Slot of the element index."""
+    mask: int | None
+    """Slot of the op's own mask."""
+    width: int
+    element: Attribute
+    axes: int
+    """Number of loop axes, so that the axis of a vector access stands in front of them."""
+    argument: int
+    """Number of the pointer argument; -1 for shared memory."""
+    shared_offset: int
+    """Byte offset of a shared array in the block's shared memory."""
+    shared_count: int
+    """Elements of a shared array."""
+    checks: bool
+    observers: tuple[Any, ...]
+
+    def bounds(self, state: State) -> tuple[int, int]:
+        """First legal element index, and one past the last."""
+        if self.argument < 0:
+            return 0, self.shared_count
+        buffer = state.buffers[self.argument]
+        return buffer.first, buffer.end
+
+    def locate(self, state: State) -> tuple[Array, Array | None, Array | None] | None:
+        """(element indices that are legal, active lanes, lanes of the op's mask); None when no lane is active.
+
+        Lanes that are not active get some legal index.
+        """
+        env = state.env
+        index: Array = env[self.index]
+        own: Array | None = None if self.mask is None else env[self.mask]
+        if own is not None and own.all():
+            own = None
+        active = own if state.mask is None else state.mask if own is None else own & state.mask
+        first, end = self.bounds(state)
+        if active is not None:
+            if not active.any():
+                return None
+            index = np.where(active, index, first)
+        if int(index.min()) < first or int(index.max()) + self.width > end:
+            where = (index < first) | (index > end - self.width)
+            if active is not None:
+                where = where & active
+            if where.any():
+                index, active = self._outside(state, index, active, where, first, end)
+                if active is not None and not active.any():
+                    return None
+        return index, active, own
+
+    def _outside(
+        self, state: State, index: Array, active: Array | None, where: Array, first: int, end: int
+    ) -> tuple[Array, Array | None]:
+        what = f"elements {first}..{end - 1} exist" if end > first else "the buffer is empty"
+        if not self.checks:
+            at = int(np.broadcast_to(index, where.shape)[where][0])
+            width = f" (width {self.width})" if self.width > 1 else ""
+            raise TilewrightError(
+                f"{self.site.op_name} out of bounds: element {at}{width} of a {self.site.space} array: {what}",
+                self.site.location,
+            )
+        state.fault("out-of-bounds", self.site, where, what, index)
+        active = ~where if active is None else active & ~where
+        return np.where(active, index, first), active
+
+    def positions(self, state: State, index: Array) -> tuple[Array, Array]:
+        """(flat memory, positions in it): (width, loop axes..., blocks or 1, threads or 1); no width axis for width 1."""
+        if self.argument >= 0:
+            buffer = state.buffers[self.argument]
+            memory = buffer.data
+            positions = index.astype(np.int64) if buffer.offset == 0 else np.add(index, buffer.offset, dtype=np.int64)
+        else:
+            memory = state.shared.data.view(storage_dtype(self.element))
+            size = memory.itemsize
+            rows = np.arange(state.blocks, dtype=np.int64) * (state.shared.pitch // size) + self.shared_offset // size
+            positions = index + rows[:, None]
+        if self.width > 1:
+            missing = self.axes + 2 - positions.ndim
+            if missing:
+                positions = positions.reshape((1,) * missing + positions.shape)
+            positions = positions[None] + np.arange(self.width).reshape((self.width,) + (1,) * (self.axes + 2))
+        return memory, positions
+
+    def observe(self, state: State, index: Array, active: Array | None) -> None:
+        """Count and check."""
+        for observer in self.observers:
+            observer(state, index, active)
+
+
+def make_access(compiler: Compiler, op: LoadOp | StoreOp) -> Access:
+    """The common part of a load or store, with the observers of the level."""
+    memory = op.memory
+    shared = isinstance(memory.type, SharedType)
+    argument, offset, count = -1, 0, 0
+    if isinstance(memory.type, SharedType):
+        owner = memory.owner
+        if not isinstance(owner, SharedOp):
+            raise TilewrightError("expected shared memory made by simt.shared", location_of(op))
+        offset, count = owner.offset.value.data, memory.type.count
+        size = storage_dtype(memory.type.element).itemsize
+        if offset % size:
+            raise TilewrightError(
+                f"expected an offset in shared memory that is a multiple of {size} bytes, got {offset}",
+                location_of(owner),
+            )
+        limit = compiler.kernel.smem.value.data
+        if offset < 0 or offset + count * size > limit:
+            raise TilewrightError(
+                f"shared array of bytes {offset}..{offset + count * size} is outside the kernel's {limit} bytes",
+                location_of(owner),
+            )
+    else:
+        argument = compiler.kernel.pointers.index(memory)
+    assert isinstance(memory.type, GlobalType | SharedType)
+    site = compiler.site(op, "shared" if shared else "global")
+    return Access(
+        site=site,
+        index=compiler.slot(op.index),
+        mask=None if op.mask is None else compiler.slot(op.mask),
+        width=op.width.value.data,
+        element=memory.type.element,
+        axes=len(compiler.vector_loops),
+        argument=argument,
+        shared_offset=offset,
+        shared_count=count,
+        checks=compiler.checks,
+        observers=observers(compiler, op, site, argument, offset),
+    )
+
+
+def _constant(value: Attribute, element: Attribute) -> Array:
+    """The `else` constant of a masked load, as a value is carried."""
+    dtype = carrier_dtype(element, "typed")
+    if isinstance(value, FloatAttr):
+        return round_to(element, np.asarray(value.value.data)).astype(dtype)
+    if isinstance(value, IntegerAttr):
+        return np.asarray(value.value.data).astype(dtype)
+    raise TilewrightError(f"expected a number after else, got {value}")
+
+
+def compile_load(compiler: Compiler, op: LoadOp) -> Compiled:
+    """`simt.load`."""
+    access = make_access(compiler, op)
+    registers = memory_registers(compiler, op)
+    carrier = carrier_dtype(access.element, "typed")
+    other = _constant(op.other, access.element)
+    mark = written(compiler, op.regs, registers)
+
+    def run(state: State) -> None:
+        found = access.locate(state)
+        if found is None:
+            # No lane reads; those that the op alone masks off still get the constant.
+            if access.mask is not None:
+                registers.write(state, other, state.mask)
+                mark(state)
+            return
+        index, active, own = found
+        access.observe(state, index, active)
+        memory, positions = access.positions(state, index)
+        values = memory.take(positions)
+        if values.dtype != carrier:
+            values = values.astype(carrier)
+        if own is not None:
+            values = np.where(own, values, other)
+        registers.write(state, values, state.mask)
+        mark(state)
+
+    return Compiled(run, False)
+
+
+def written(compiler: Compiler, regs: SSAValue, registers: RegisterAccess) -> Callable[[State], None]:
+    """A function that marks the registers as written, at level `check`."""
+    if not compiler.checks:
+        return lambda state: None
+    slot = compiler.shadows[regs]
+
+    def mark(state: State) -> None:
+        registers.write_to(state, state.env[slot], np.True_, state.mask)
+
+    return mark
+
+
+def compile_store(compiler: Compiler, op: StoreOp) -> Compiled:
+    """`simt.store`."""
+    access = make_access(compiler, op)
+    registers = memory_registers(compiler, op)
+    initialised = check_initialised(compiler, op, op.regs, registers) if compiler.checks else None
+    # The last of several stores to one element must be that of the last iteration: the outermost loop's axis goes first.
+    reorder = access.axes > 1
+    front = 1 if access.width > 1 else 0
+    order = (*range(front), *reversed(range(front, front + access.axes)), front + access.axes, front + access.axes + 1)
+
+    def run(state: State) -> None:
+        found = access.locate(state)
+        if found is None:
+            return
+        index, active, _ = found
+        if initialised is not None:
+            initialised(state, active)
+        access.observe(state, index, active)
+        memory, positions = access.positions(state, index)
+        values = registers.read(state, False)
+        # One store for each iteration, block and thread, even where all write the same.
+        shape = (*registers.counts, state.blocks, state.threads)
+        positions = np.broadcast_to(positions, shape)
+        values = np.broadcast_to(values, shape)
+        if reorder:
+            positions, values = positions.transpose(order), values.transpose(order)
+        if active is not None:
+            lanes = np.broadcast_to(active, shape)
+            lanes = lanes.transpose(order) if reorder else lanes
+            positions, values = positions[lanes], values[lanes]
+        memory[positions] = values
+
+    return Compiled(run, False)
+
+
+def compile_shared(compiler: Compiler, op: SharedOp) -> Compiled:
+    """A shared array: only its place matters, and accesses know it."""
+    del compiler, op
+    return Compiled(lambda state: None, False)
+
+
+def memory_table() -> dict[type[Operation], CompileFn]:
+    """Entries of the compiler's table for memory."""
+    return {LoadOp: compile_load, StoreOp: compile_store, SharedOp: compile_shared}
