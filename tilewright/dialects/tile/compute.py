@@ -69,7 +69,8 @@ class CopyOp(IRDLOperation):
     Copies a rectangle between memory and shared memory or registers. The rectangle is the whole fragment, or the whole shared
     buffer when no fragment takes part; the other side may have one offset a dim. Each tile dim of a copy with global memory has a bound:
     `clip` (elements at or past the size are not read, the tile gets `other` there; nor written) or `proved` (none is past the size).
-    `width` elements along the last dim go in one access. `dist` says which thread moves what when no fragment says it.
+    `width` elements along dim `along` (the last one if absent) go in one access of the memory side. A copy from global to shared memory has two
+    memory sides: `width` is the load's, `store_width` the store's (the same if absent). `dist` says which thread moves what when no fragment says it.
     """
 
     name = "tile.copy"
@@ -81,6 +82,8 @@ class CopyOp(IRDLOperation):
     other = opt_prop_def(AnyAttr())
     via = opt_prop_def(StringAttr)
     width = opt_prop_def(IntegerAttr)
+    along = opt_prop_def(IntegerAttr)
+    store_width = opt_prop_def(IntegerAttr)
     dist = opt_prop_def(DistributedLayout)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
@@ -96,6 +99,8 @@ class CopyOp(IRDLOperation):
         other: Attribute | None = None,
         via: str | None = None,
         width: int | None = None,
+        along: int | None = None,
+        store_width: int | None = None,
         dist: DistributedLayout | None = None,
     ) -> None:
         super().__init__(
@@ -105,6 +110,8 @@ class CopyOp(IRDLOperation):
                 "other": other,
                 "via": None if via is None else StringAttr(via),
                 "width": None if width is None else i64_attr(width),
+                "along": None if along is None else i64_attr(along),
+                "store_width": None if store_width is None else i64_attr(store_width),
                 "dist": dist,
             },
         )
@@ -129,6 +136,17 @@ class CopyOp(IRDLOperation):
         """Which thread moves which element: the fragment's layout, else `dist`."""
         layout = self.tile_type.layout
         return layout if isinstance(layout, DistributedLayout) else self.dist
+
+    @property
+    def vector_dim(self) -> int:
+        """The dim along which an access is `width` elements wide; -1 for a tile of rank 0."""
+        return self.tile_type.rank - 1 if self.along is None else self.along.value.data
+
+    @property
+    def widths(self) -> tuple[int, int]:
+        """Elements an access of the load and of the store; 1 while undecided."""
+        load = 1 if self.width is None else self.width.value.data
+        return load, load if self.store_width is None else self.store_width.value.data
 
     @property
     def bound_words(self) -> tuple[str, ...]:
@@ -160,8 +178,11 @@ class CopyOp(IRDLOperation):
         for b in self.bound_words:
             if b not in BOUNDS:
                 raise VerifyException(f"expected bound clip or proved, got {b}")
-        if self.width is not None and self.width.value.data not in (1, 2, 4, 8, 16):
-            raise VerifyException(f"width must be 1, 2, 4, 8 or 16, got {self.width.value.data}")
+        for width in self.widths:
+            if width not in (1, 2, 4, 8, 16):
+                raise VerifyException(f"width must be 1, 2, 4, 8 or 16, got {width}")
+        if self.along is not None and not 0 <= self.along.value.data < tile.rank:
+            raise VerifyException(f"expected along to be a dim from 0 to {tile.rank - 1}, got {self.along.value.data}")
 
     def schedule_gaps(self) -> list[str]:
         """What is still undecided on this op."""
@@ -182,6 +203,8 @@ class CopyOp(IRDLOperation):
         other = parser.parse_attribute() if parser.parse_optional_keyword("other") else None
         via = parse_word(parser, VIAS, "via").data if parser.parse_optional_keyword("via") else None
         width = parser.parse_integer() if parser.parse_optional_keyword("width") else None
+        along = parser.parse_integer() if parser.parse_optional_keyword("along") else None
+        store_width = parser.parse_integer() if parser.parse_optional_keyword("store_width") else None
         dist = None
         if parser.parse_optional_keyword("dist"):
             found = parser.parse_attribute()
@@ -189,7 +212,17 @@ class CopyOp(IRDLOperation):
                 parser.raise_error(f"expected a #tile.distributed layout, got {found}")
             dist = found
         op = cls(
-            source, source_offsets, target, target_offsets, bounds=bounds, other=other, via=via, width=width, dist=dist
+            source,
+            source_offsets,
+            target,
+            target_offsets,
+            bounds=bounds,
+            other=other,
+            via=via,
+            width=width,
+            along=along,
+            store_width=store_width,
+            dist=dist,
         )
         op.attributes.update(parse_extra_attributes(parser))
         return op
@@ -210,6 +243,10 @@ class CopyOp(IRDLOperation):
             printer.print_string(f" via {self.via.data}")
         if self.width is not None:
             printer.print_string(f" width {self.width.value.data}")
+        if self.along is not None:
+            printer.print_string(f" along {self.along.value.data}")
+        if self.store_width is not None:
+            printer.print_string(f" store_width {self.store_width.value.data}")
         if self.dist is not None:
             printer.print_string(" dist ")
             printer.print_attribute(self.dist)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from xdsl.dialects.builtin import AnyFloat, TensorType, f32, i32
+from xdsl.dialects.builtin import TensorType, f32, i32
 from xdsl.ir import SSAValue
 
 from tilewright.dialects.lin.generic import GenericOp
@@ -157,10 +157,3 @@ def _accumulates_exactly(generic: GenericOp) -> bool:
     return generic.result.type.element_type in (f32, i32)
 
 
-def element_bytes(type_: TensorType) -> int:  # pyright: ignore[reportMissingTypeArgument, reportUnknownParameterType]
-    """Bytes of one element in memory (i1 takes a byte)."""
-    element = type_.element_type
-    if isinstance(element, AnyFloat):
-        return element.size
-    width = getattr(getattr(element, "width", None), "data", 64)
-    return max(1, width // 8)

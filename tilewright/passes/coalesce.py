@@ -1,0 +1,94 @@
+"""The pass `coalesce`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.dialects.tile.compute import CopyOp, MmaOp
+from tilewright.dialects.tile.structure import KernelOp
+from tilewright.dialects.tile.types import distributed
+from tilewright.passes.core import TilewrightPass
+from tilewright.passes.element_size import bytes_of
+from tilewright.passes.layout_rewrite import spread_fragments, spread_of, thread_count
+from tilewright.passes.remarks import remark
+from tilewright.passes.thread_layout import fill_in_order, with_strides
+from tilewright.passes.tile_analysis import (
+    IterationDims,
+    KernelScopes,
+    buf,
+    contiguous_dim,
+    copies,
+    iteration_dims,
+    kernels_of,
+)
+
+
+@dataclass(frozen=True)
+class CoalescePass(TilewrightPass):
+    """Turns thread numbers so that neighbouring threads touch neighbouring elements of global memory.
+
+    Each iteration dim gets the bytes of the copies that are contiguous along it; thread numbers run fastest along the dim with most. Copies into
+    shared memory are turned one by one. Relies on layouts from `map-threads`; a tensor whose strides are unknown counts as row-major.
+    """
+
+    name = "coalesce"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in kernels_of(op):
+            threads = thread_count(kernel)
+            if threads is None:
+                continue
+            scopes, dims = KernelScopes(kernel), iteration_dims(kernel)
+            self._turn_fragments(kernel, dims, scopes, threads)
+            for copy in copies(kernel):
+                if "global" in copy.spaces and "fragment" not in copy.spaces:
+                    _turn_copy(copy, scopes, threads)
+
+    def _turn_fragments(self, kernel: KernelOp, dims: IterationDims, scopes: KernelScopes, threads: int) -> None:
+        votes = fast_dims(kernel, dims, scopes)
+        spread = spread_of(dims)
+        if not votes or spread is None:
+            return
+        product = next((o for o in kernel.walk() if isinstance(o, MmaOp)), None)
+        anchor = dims.widest() if product is None else product.acc
+        if anchor is None:
+            return
+        own = [d for d in dims.dims[anchor] if d is not None]
+        ranked = [d for d in sorted(votes, key=lambda d: -votes[d]) if d in own]
+        order = [*ranked[:1], *(d for d in reversed(own) if d not in ranked[:1])]
+        sizes = [dims.sizes[d] for d in own]
+        places = [own.index(d) for d in order]
+        counts = fill_in_order(sizes, places, threads) if product is None else [spread[d].threads for d in own]
+        for d, entry in zip(own, with_strides(counts, [1] * len(own), places), strict=True):
+            spread[d] = entry
+        spread_fragments(dims, spread)
+        if ranked:
+            remark(kernel, self.name, f"threads run along iteration dim {ranked[0]}: {votes[ranked[0]]} bytes a tile")
+
+
+def fast_dims(kernel: KernelOp, dims: IterationDims, scopes: KernelScopes) -> dict[int, int]:
+    """For each iteration dim the bytes a tile of the fragment copies that are contiguous along it in global memory."""
+    votes: dict[int, int] = {}
+    for copy in copies(kernel):
+        if "global" not in copy.spaces or "fragment" not in copy.spaces:
+            continue
+        d = contiguous_dim(copy, scopes)
+        fragment = copy.target if copy.spaces[1] == "fragment" else copy.source
+        own = None if d is None else dims.dims[fragment][d]
+        if own is not None:
+            type_ = buf(fragment)
+            votes[own] = votes.get(own, 0) + type_.count * bytes_of(type_.element)
+    return votes
+
+
+def _turn_copy(copy: CopyOp, scopes: KernelScopes, threads: int) -> None:
+    d = contiguous_dim(copy, scopes)
+    sizes = copy.tile_type.sizes
+    if d is None:
+        return
+    order = [d, *(e for e in reversed(range(len(sizes))) if e != d)]
+    counts = fill_in_order(sizes, order, threads)
+    copy.properties["dist"] = distributed(with_strides(counts, [1] * len(sizes), order))

@@ -1,0 +1,50 @@
+"""Setting layouts in types: one distribution for each iteration dim of a kernel, from which every fragment takes its dims'."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+from xdsl.rewriter import Rewriter
+
+from tilewright.dialects.tile.structure import KernelOp
+from tilewright.dialects.tile.types import BufType, DimDistribution, distributed
+from tilewright.passes.tile_analysis import IterationDims, buf
+
+ALONE = DimDistribution(1, 1, 1)
+"""A dim that is not spread over threads: each thread has all of it."""
+
+
+def set_type(value: SSAValue, type_: BufType) -> None:
+    """Gives a value another type in place."""
+    if value.type != type_:
+        Rewriter.replace_value_with_new_type(value, type_)
+
+
+def spread_fragments(dims: IterationDims, spread: Sequence[DimDistribution]) -> None:
+    """Writes the layout of every fragment from one distribution an iteration dim."""
+    for fragment, own in dims.dims.items():
+        layout = distributed([ALONE if d is None else _fitting(spread[d], dims.sizes[d]) for d in own])
+        set_type(fragment, buf(fragment).with_layout(layout))
+
+
+def _fitting(dim: DimDistribution, size: int) -> DimDistribution:
+    return dim if size % (dim.threads * dim.vector) == 0 else ALONE
+
+
+def spread_of(dims: IterationDims) -> list[DimDistribution] | None:
+    """The distribution of each iteration dim, read back from the fragments; None while some fragment has no layout."""
+    spread: list[DimDistribution] = [ALONE] * len(dims.sizes)
+    for fragment, own in dims.dims.items():
+        distribution = buf(fragment).distribution
+        if distribution is None:
+            return None
+        for d, entry in zip(own, distribution, strict=True):
+            if d is not None:
+                spread[d] = entry
+    return spread
+
+
+def thread_count(kernel: KernelOp) -> int | None:
+    """Threads of the block, if decided."""
+    return None if kernel.threads is None else kernel.threads.value.data

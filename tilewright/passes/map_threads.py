@@ -1,0 +1,66 @@
+"""The pass `map-threads`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.dialects.assembly import i64_attr
+from tilewright.dialects.tile.compute import MmaOp
+from tilewright.dialects.tile.structure import KernelOp
+from tilewright.dialects.tile.types import DimDistribution, distributed
+from tilewright.passes.core import TilewrightPass, error_at
+from tilewright.passes.layout_rewrite import ALONE, spread_fragments
+from tilewright.passes.thread_layout import MAX_THREADS, block_threads, fill_evenly, fill_in_order, with_strides
+from tilewright.passes.tile_analysis import IterationDims, buf, copies, iteration_dims, kernels_of
+
+PER_THREAD = 4
+"""Elements a thread has at least, so that loads can be 16 bytes wide in f32."""
+PER_THREAD_PRODUCT = 16
+"""Accumulators a thread has at least: 4 x 4 need 8 operand registers for 16 multiply-adds."""
+
+
+@dataclass(frozen=True)
+class MapThreadsPass(TilewrightPass):
+    """Chooses the block size and spreads every fragment, and every global-to-shared copy, over the block's threads.
+
+    The widest fragment (the accumulators, if there is a product) decides; the others take the entries of their iteration dims, so that a value and
+    what it is combined with sit in the same thread. Thread numbers run along the first dim; `coalesce` turns them. `threads` bounds the block size.
+    """
+
+    name = "map-threads"
+    threads: int = MAX_THREADS
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if not 32 <= self.threads <= 1024 or self.threads & (self.threads - 1):
+            raise error_at(op, f"map-threads: expected threads to be a power of two from 32 to 1024, got {self.threads}")
+        for kernel in kernels_of(op):
+            dims = iteration_dims(kernel)
+            spread, threads = self._spread(kernel, dims)
+            spread_fragments(dims, spread)
+            kernel.properties["threads"] = i64_attr(threads)
+            for copy in copies(kernel):
+                if "fragment" not in copy.spaces:
+                    sizes = copy.tile_type.sizes
+                    order = range(len(sizes))
+                    counts = fill_in_order(sizes, order, threads)
+                    copy.properties["dist"] = distributed(with_strides(counts, [1] * len(sizes), order))
+
+    def _spread(self, kernel: KernelOp, dims: IterationDims) -> tuple[list[DimDistribution], int]:
+        """The distribution of each iteration dim, and the block size."""
+        spread = [ALONE] * len(dims.sizes)
+        product = next((o for o in kernel.walk() if isinstance(o, MmaOp)), None)
+        anchor = dims.widest() if product is None else product.acc
+        if anchor is None:
+            return spread, 32
+        least = PER_THREAD if product is None else PER_THREAD_PRODUCT
+        threads = block_threads(buf(anchor).count, least, self.threads)
+        own = [d for d in dims.dims[anchor] if d is not None]
+        sizes = [dims.sizes[d] for d in own]
+        order = range(len(own))
+        counts = fill_in_order(sizes, order, threads) if product is None else fill_evenly(sizes, threads)
+        for d, entry in zip(own, with_strides(counts, [1] * len(own), order), strict=True):
+            spread[d] = entry
+        return spread, threads
