@@ -54,8 +54,11 @@ class _ParserTokens:
     def take_name(self) -> str | None:
         return self.parser.parse_optional_identifier()
 
-    def fail(self, message: str) -> NoReturn:
-        self.parser.raise_error(message)
+    def mark(self) -> int:
+        return self.parser.pos
+
+    def fail(self, message: str, at: int | None = None) -> NoReturn:
+        self.parser.raise_error(message, at)
 
 
 def parse_expr_from(parser: AttrParser) -> Expr:

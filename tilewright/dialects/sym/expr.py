@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import gcd
 from operator import attrgetter
 from typing import Any, Final, Literal, TypeAlias
@@ -122,24 +122,24 @@ class Expr:
 
     def evaluate(self, values: Mapping[str, int]) -> int:
         """The integer this is when each symbol has the given value; an error for a missing one or a zero divisor."""
-        total = 0
+        result = 0
         for monomial, coefficient in self.terms:
             for atom in monomial:
                 coefficient *= _evaluate_atom(atom, values)
-            total += coefficient
-        return total
+            result += coefficient
+        return result
 
     def substitute(self, values: Mapping[str, Expr | int]) -> Expr:
         """This expression with symbols replaced, all at once; names that do not occur are ignored."""
         if self.symbols.isdisjoint(values):
             return self
-        total = Expr.const(0)
+        products: list[Expr] = []
         for monomial, coefficient in self.terms:
             product = Expr.const(coefficient)
             for atom in monomial:
                 product = product * _substitute_atom(atom, values)
-            total = total + product
-        return total
+            products.append(product)
+        return total(products)
 
     @property
     def sort_key(self) -> str:
@@ -288,6 +288,15 @@ def _key_text(atom: Atom) -> str:
     return atom.name or atom.kind + atom.order[1]
 
 
+def total(summands: Iterable[Expr]) -> Expr:
+    """The sum of many expressions, in time linear in their terms."""
+    result: dict[Monomial, int] = {}
+    for summand in summands:
+        for m, c in summand.terms:
+            result[m] = result.get(m, 0) + c
+    return _make(result)
+
+
 def add_scaled(left: Expr, right: Expr | int, factor: int) -> Expr:
     """`left + factor * right`."""
     result = dict(left.terms)
@@ -326,7 +335,7 @@ def hidden_symbol(name: str) -> Expr:
 
 def replace_atom(expr: Expr, old: Atom, new: Expr) -> Expr:
     """`expr` with every occurrence of `old`, those inside other atoms included, replaced by `new`."""
-    total = Expr.const(0)
+    products: list[Expr] = []
     for monomial, coefficient in expr.terms:
         product = Expr.const(coefficient)
         for atom in monomial:
@@ -337,8 +346,8 @@ def replace_atom(expr: Expr, old: Atom, new: Expr) -> Expr:
             else:
                 factor = rebuild_atom(atom.kind, [replace_atom(a, old, new) for a in atom.args])
             product = product * factor
-        total = total + product
-    return total
+        products.append(product)
+    return total(products)
 
 
 def rebuild_atom(kind: AtomKind, args: Sequence[Expr]) -> Expr:
@@ -396,15 +405,19 @@ def _floordiv_constant(numerator: Expr, divisor: int) -> Expr:
     divisor //= common
     rest = {m: c // common for m, c in rest.items()}
     offset //= common
-    if len(rest) == 1:
-        ((m, c),) = rest.items()
-        if c == 1 and len(m) == 1 and m[0].kind == "floordiv":
-            # floor((floor(e / a) + c) / b) = floor((e + a*c) / (a*b)) for b > 0.
-            inner, inner_divisor = m[0].args
-            return _make(quotient) + floordiv(inner + inner_divisor * offset, inner_divisor * divisor)
+    inner = [m[0] for m, c in rest.items() if c == 1 and len(m) == 1 and _divided_by_constant(m[0])]
     rest[()] = offset
+    if len(inner) == 1:
+        # floor((floor(e / a) + r) / b) = floor((e + a*r) / (a*b)) for b > 0 and an integer r.
+        del rest[(inner[0],)]
+        dividend, size = inner[0].args
+        return _make(quotient) + floordiv(dividend + size * _make(rest), size * divisor)
     quotient_atom = _atom("floordiv", "", (_make(rest), Expr.const(divisor)))
     return _make(quotient) + _wrap(quotient_atom)
+
+
+def _divided_by_constant(atom: Atom) -> bool:
+    return atom.kind == "floordiv" and atom.args[1].constant is not None
 
 
 def _floordiv_symbolic(numerator: Expr, denominator: Expr) -> Expr:

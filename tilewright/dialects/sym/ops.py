@@ -34,7 +34,7 @@ from tilewright.dialects.sym.expr import Expr, as_expr, check_name
 from tilewright.dialects.sym.relation import Relation
 
 SYMBOL_SOURCES: Final = ("arg", "stride", "base", "host")
-"""Where the value of a symbol comes from: an argument's shape, its element strides, its base address in bytes, or the host plan."""
+"""Where the value comes from: an argument's shape, its element strides, its base address in bytes, or the host plan."""
 
 
 @irdl_op_definition
@@ -83,7 +83,7 @@ class SymbolOp(IRDLOperation):
 
     @property
     def source_kind(self) -> str:
-        """ "arg", "stride" or "host"."""
+        """One of `SYMBOL_SOURCES`."""
         return "arg" if self.source is None else self.source.data
 
     @property

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Final, NoReturn, Protocol
 
 from tilewright.diagnostics import TilewrightError
-from tilewright.dialects.sym.expr import KEYWORDS, MAX_NESTING, Expr, ceildiv, floordiv, mod, smax, smin
+from tilewright.dialects.sym.expr import KEYWORDS, MAX_NESTING, Expr, ceildiv, floordiv, mod, smax, smin, total
 from tilewright.dialects.sym.relation import RELATION_OPS, Relation, RelationOp
 
 _DIVISIONS: Final[dict[str, Callable[[Expr, Expr], Expr]]] = {"floordiv": floordiv, "ceildiv": ceildiv, "mod": mod}
@@ -51,8 +51,12 @@ class Tokens(Protocol):
         """Consume an identifier, if one comes next."""
         ...
 
-    def fail(self, message: str) -> NoReturn:
-        """Raise the error of this source, at the next token."""
+    def mark(self) -> int:
+        """The place of the next token, for `fail`."""
+        ...
+
+    def fail(self, message: str, at: int | None = None) -> NoReturn:
+        """Raise the error of this source, at the next token or at a marked place."""
         ...
 
 
@@ -61,6 +65,7 @@ class ExprReader:
 
     def __init__(self, tokens: Tokens) -> None:
         self.tokens = tokens
+        self._operand = tokens.mark()
 
     def relation(self) -> Relation:
         """Read `sum op sum`."""
@@ -71,24 +76,24 @@ class ExprReader:
         return Relation(lhs, op, self.expression())
 
     def expression(self) -> Expr:
-        """Read one sum; errors of the algebra, such as a zero divisor, are raised at the place reached."""
+        """Read one sum; errors of the algebra, such as a zero divisor, point at the operand last begun."""
         try:
             return self._sum(0)
         except SymSyntaxError:
             raise
         except TilewrightError as error:
-            self.tokens.fail(error.message)
+            self.tokens.fail(error.message, self._operand)
 
     def _sum(self, depth: int) -> Expr:
         take = self.tokens.take
-        result = self._product(depth)
+        summands = [self._product(depth)]
         while True:
             if take("+"):
-                result = result + self._product(depth)
+                summands.append(self._product(depth))
             elif take("-"):
-                result = result - self._product(depth)
+                summands.append(-self._product(depth))
             else:
-                return result
+                return summands[0] if len(summands) == 1 else total(summands)
 
     def _product(self, depth: int) -> Expr:
         take = self.tokens.take
@@ -114,6 +119,7 @@ class ExprReader:
         tokens = self.tokens
         if depth > MAX_NESTING:
             tokens.fail(f"expression nested too deeply: expected at most {MAX_NESTING} levels")
+        self._operand = tokens.mark()
         if tokens.take("("):
             result = self._sum(depth + 1)
             self._close()
@@ -129,12 +135,11 @@ class ExprReader:
                     operands.append(self._sum(depth + 1))
                 self._close()
                 return function(*operands)
-        for word in KEYWORDS:
-            if tokens.take(word):
-                tokens.fail(f"expected an expression before '{word}'")
         name = tokens.take_name()
         if name is None:
             tokens.fail("expected an integer, a symbol, '(', '-', min or max")
+        if name in KEYWORDS:
+            tokens.fail(f"expected an operand, got '{name}'", self._operand)
         return Expr.symbol(name)
 
     def _close(self) -> None:
@@ -187,8 +192,13 @@ class _StringTokens:
         self.next += 1
         return text
 
-    def fail(self, message: str) -> NoReturn:
+    def mark(self) -> int:
+        return self.tokens[self.next][2]
+
+    def fail(self, message: str, at: int | None = None) -> NoReturn:
         kind, text, column = self.tokens[self.next]
+        if at is not None:
+            raise SymSyntaxError(message, at)
         found = "the end" if kind == "end" else f"'{text[:40]}'"
         raise SymSyntaxError(f"{message}, got {found}" if "got " not in message else message, column)
 

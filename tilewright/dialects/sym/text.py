@@ -25,7 +25,8 @@ def expression_text(expr: Expr) -> str:
                 pieces.append(piece)
     # Terms that nothing absorbed, in canonical order; the recognised remainders come first, being of higher degree.
     pieces.extend(_term_piece(m, rest[m]) for m, _ in expr.terms if m in rest)
-    pieces.extend(_term_piece(m, c) for m, c in rest.items() if m not in dict(expr.terms))
+    if () in rest and expr.constant_term == 0:
+        pieces.append(_term_piece((), rest[()]))
     text = ""
     for coefficient, body in sorted(pieces, key=lambda p: p[1] == ""):
         magnitude = abs(coefficient)
