@@ -1,0 +1,135 @@
+"""Symbolic sizes in the front end: expressions that remember what was declared of their symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.sym import Expr, ceildiv, floordiv, mod
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """What `symbols` says of one symbol: at least `min`, at most `max`, divided by `multiple_of`; `likely` sizes."""
+
+    name: str
+    min: int = 0
+    max: int | None = None
+    multiple_of: int = 1
+    likely: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.min < 0:
+            raise TilewrightError(f"symbol {self.name}: expected min of at least 0, got {self.min}")
+        if self.max is not None and self.max < self.min:
+            raise TilewrightError(f"symbol {self.name}: expected max of at least min = {self.min}, got {self.max}")
+        if self.multiple_of < 1:
+            raise TilewrightError(f"symbol {self.name}: expected multiple_of of at least 1, got {self.multiple_of}")
+
+
+class Size:
+    """A size that is known when the kernel is called: an expression over symbols.
+
+    `+ - * // %` with integers and other sizes give sizes. Sizes are equal when their canonical expressions are.
+    """
+
+    __slots__ = ("declarations", "expr")
+
+    def __init__(self, expr: Expr, declarations: Iterable[Declaration] = ()) -> None:
+        self.expr = expr
+        """The canonical expression."""
+        self.declarations = frozenset(declarations)
+        """What was declared of its symbols."""
+
+    def __add__(self, other: Size | int) -> Size:
+        return _combined(self, other, self.expr + as_size(other).expr)
+
+    def __sub__(self, other: Size | int) -> Size:
+        return _combined(self, other, self.expr - as_size(other).expr)
+
+    def __rsub__(self, other: int) -> Size:
+        return Size(other - self.expr, self.declarations)
+
+    def __mul__(self, other: Size | int) -> Size:
+        return _combined(self, other, self.expr * as_size(other).expr)
+
+    def __floordiv__(self, other: Size | int) -> Size:
+        return _combined(self, other, floordiv(self.expr, as_size(other).expr))
+
+    def __mod__(self, other: Size | int) -> Size:
+        return _combined(self, other, mod(self.expr, as_size(other).expr))
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def ceildiv(self, other: Size | int) -> Size:
+        """The quotient rounded up, for a positive divisor."""
+        return _combined(self, other, ceildiv(self.expr, as_size(other).expr))
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, int):
+            return self.expr.constant == other
+        return isinstance(other, Size) and self.expr == other.expr
+
+    def __hash__(self) -> int:
+        return hash(self.expr) if self.expr.constant is None else hash(self.expr.constant)
+
+    def __str__(self) -> str:
+        return str(self.expr)
+
+    def __repr__(self) -> str:
+        return f"Size({self.expr})"
+
+
+class Symbol(Size):
+    """A size by name."""
+
+    __slots__ = ("declaration",)
+
+    def __init__(self, declaration: Declaration) -> None:
+        super().__init__(Expr.symbol(declaration.name), (declaration,))
+        self.declaration = declaration
+
+    @property
+    def name(self) -> str:
+        """The symbol's name in IR."""
+        return self.declaration.name
+
+    def __repr__(self) -> str:
+        return f"Symbol({self.name})"
+
+
+def symbols(
+    names: str,
+    *,
+    min: int = 0,
+    max: int | None = None,
+    multiple_of: int = 1,
+    likely: int | Iterable[int] | None = None,
+) -> tuple[Symbol, ...]:
+    """One symbol for each name, names separated by spaces or commas; what is stated holds of each of them.
+
+    A call with a size that breaks `min`, `max` or `multiple_of` is an error that names the symbol. `likely` lists
+    sizes to tune for, and promises nothing.
+    """
+    words = names.replace(",", " ").split()
+    if not words:
+        raise TilewrightError(f"symbols: expected names such as 'B M', got {names!r}")
+    sizes = () if likely is None else (likely,) if isinstance(likely, int) else tuple(likely)
+    return tuple(Symbol(Declaration(word, min, max, multiple_of, sizes)) for word in words)
+
+
+def as_size(value: object) -> Size:
+    """A size from a `Size`, an integer of at least 0 or an expression; TilewrightError for anything else."""
+    if isinstance(value, Size):
+        return value
+    if isinstance(value, Expr):
+        return Size(value)
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TilewrightError(f"expected a size: an integer or an expression over symbols, got {value!r}")
+    return Size(Expr.const(value.__index__()))  # pyright: ignore[reportUnknownMemberType, reportAttributeAccessIssue, reportUnknownArgumentType]
+
+
+def _combined(left: Size, right: Size | int, expr: Expr) -> Size:
+    return Size(expr, left.declarations | as_size(right).declarations)
