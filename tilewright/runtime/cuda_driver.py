@@ -8,9 +8,10 @@ current for the driver alone (`Device.current`), which it usually is.
 
 from __future__ import annotations
 
+import atexit
 import threading
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -97,6 +98,8 @@ def device(ordinal: int = 0) -> Device:
             if not 0 <= ordinal < count:
                 raise TilewrightError(f"CUDA: expected a device from 0 to {count - 1}, got {ordinal}")
             _devices[ordinal] = Device(ordinal)
+            # While the driver is still there: pycuda complains of what it can only free after that.
+            atexit.register(_devices[ordinal].close)
         return _devices[ordinal]
 
 
@@ -216,6 +219,13 @@ class Device:
                 f"{where}: expected memory of the primary context, got that of another context: "
                 "use retain_primary_context in place of pycuda.autoinit"
             )
+
+    def close(self) -> None:
+        """Give idle memory and the streams of `new_stream` back; the device stays usable. Errors are of no interest."""
+        with suppress(TilewrightError):
+            self.pool.trim()
+            with self.active(), _translated("destroy streams"):
+                self._streams.clear()
 
     def _raw_allocate(self, size: int) -> driver.DeviceAllocation:
         pycuda = _pycuda()

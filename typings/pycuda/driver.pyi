@@ -1,8 +1,9 @@
-"""The part of pycuda.driver that Tilewright calls; pycuda ships no type information."""
+# The part of pycuda.driver that Tilewright calls; pycuda ships no type information.
 
-from collections.abc import Buffer
 from enum import IntEnum
 from typing import Any
+
+from typing_extensions import Buffer
 
 class Error(Exception): ...
 class MemoryError(Error): ...
