@@ -1,0 +1,270 @@
+"""`arith` ops as C++. Integers wrap unless the op says `nsw`; floats round once, with no contraction.
+
+Signed integers are `int` and `long long`; where C++ leaves the overflow of those undefined, the unsigned type computes.
+`arith.fptosi` is a C++ cast: the GPU saturates and turns NaN into 0, the op promises nothing outside the range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import BFloat16Type, Float16Type
+from xdsl.ir import Attribute, Operation
+
+from tilewright.lowering.simt_to_cuda.types import c_type, integer_width, is_short_float, literal, unsigned_type
+from tilewright.lowering.simt_to_cuda.writer import Writer
+
+Write: TypeAlias = "Callable[[Writer, Any], None]"
+_INTEGER_PREDICATES = ("==", "!=", "<", "<=", ">", ">=", "<", "<=", ">", ">=")
+_SIGNED_FROM, _UNSIGNED_FROM = 2, 6
+_NARROW: dict[type[Attribute], str] = {Float16Type: "tw_f16", BFloat16Type: "tw_bf16"}
+
+
+def widened(type_: Attribute, text: str) -> str:
+    """A float operand as the type that it computes in: f32 for f16 and bf16."""
+    return f"tw_float({text})" if is_short_float(type_) else text
+
+
+def narrowed(type_: Attribute, text: str) -> str:
+    """A result of the computing type as `type_`."""
+    return f"{_NARROW[type(type_)]}({text})" if is_short_float(type_) else text
+
+
+def signed(type_: Attribute, text: str) -> str:
+    """An integer read as signed: the i1 true is -1."""
+    return f"(-static_cast<int>({text}))" if integer_width(type_) == 1 else text
+
+
+def unsigned(type_: Attribute, text: str) -> str:
+    """An integer read as unsigned."""
+    return f"static_cast<{unsigned_type(type_)}>({text})"
+
+
+def cast_to(type_: Attribute, text: str) -> str:
+    """A value converted to a scalar type."""
+    return f"static_cast<{c_type(type_)}>({text})"
+
+
+def _float_binary(sign: str) -> Write:
+    def write(w: Writer, op: Any) -> None:
+        t = op.result.type
+        w.result(op, narrowed(t, f"{widened(t, w.name(op.lhs))} {sign} {widened(t, w.name(op.rhs))}"))
+
+    return write
+
+
+def _float_call(function: str) -> Write:
+    def write(w: Writer, op: Any) -> None:
+        t = op.result.type
+        w.result(op, narrowed(t, f"{function}({widened(t, w.name(op.lhs))}, {widened(t, w.name(op.rhs))})"))
+
+    return write
+
+
+def _wrapping(sign: str, of_bool: str) -> Write:
+    """Addition and the like: plain where overflow is excluded, through the unsigned type where it wraps."""
+
+    def write(w: Writer, op: Any) -> None:
+        t, a, b = op.result.type, w.name(op.lhs), w.name(op.rhs)
+        if integer_width(t) == 1:
+            w.result(op, f"{a} {of_bool} {b}")
+        elif arith.IntegerOverflowFlag.NSW in op.overflow_flags.data or (integer_width(t) or 64) < 32:
+            w.result(op, cast_to(t, f"{a} {sign} {b}") if (integer_width(t) or 64) < 32 else f"{a} {sign} {b}")
+        else:
+            w.result(op, cast_to(t, f"{unsigned(t, a)} {sign} {unsigned(t, b)}"))
+
+    return write
+
+
+def _signed_binary(sign: str) -> Write:
+    def write(w: Writer, op: Any) -> None:
+        t = op.result.type
+        w.result(op, cast_to(t, f"{signed(t, w.name(op.lhs))} {sign} {signed(t, w.name(op.rhs))}"))
+
+    return write
+
+
+def _unsigned_binary(sign: str) -> Write:
+    def write(w: Writer, op: Any) -> None:
+        t = op.result.type
+        w.result(op, cast_to(t, f"{unsigned(t, w.name(op.lhs))} {sign} {unsigned(t, w.name(op.rhs))}"))
+
+    return write
+
+
+def _bitwise(sign: str) -> Write:
+    def write(w: Writer, op: Any) -> None:
+        w.result(op, cast_to(op.result.type, f"{w.name(op.lhs)} {sign} {w.name(op.rhs)}"))
+
+    return write
+
+
+def _shift_left(w: Writer, op: arith.ShLIOp) -> None:
+    t = op.result.type
+    w.result(op, cast_to(t, f"{unsigned(t, w.name(op.lhs))} << {w.name(op.rhs)}"))
+
+
+def _pick(sign: str, read: Callable[[Attribute, str], str]) -> Write:
+    """The operand for which `lhs sign rhs` holds."""
+
+    def write(w: Writer, op: Any) -> None:
+        t, a, b = op.result.type, w.name(op.lhs), w.name(op.rhs)
+        w.result(op, f"{read(t, a)} {sign} {read(t, b)} ? {a} : {b}")
+
+    return write
+
+
+def _rounded_division(function: str) -> Write:
+    def write(w: Writer, op: Any) -> None:
+        t = op.result.type
+        wide = "long long" if integer_width(t) == 64 else "int"
+        w.result(op, cast_to(t, f"{function}<{wide}>({signed(t, w.name(op.lhs))}, {signed(t, w.name(op.rhs))})"))
+
+    return write
+
+
+def _ceil_division_unsigned(w: Writer, op: arith.CeilDivUIOp) -> None:
+    t = op.result.type
+    a, b = unsigned(t, w.name(op.lhs)), unsigned(t, w.name(op.rhs))
+    w.result(op, cast_to(t, f"{a} / {b} + ({a} % {b} != 0)"))
+
+
+def _compare_integers(w: Writer, op: arith.CmpiOp) -> None:
+    t, code = op.lhs.type, int(op.predicate.value.data)
+    read = (lambda _t, x: x) if code < _SIGNED_FROM else signed if code < _UNSIGNED_FROM else unsigned
+    w.result(op, f"{read(t, w.name(op.lhs))} {_INTEGER_PREDICATES[code]} {read(t, w.name(op.rhs))}")
+
+
+# In the order of the codes of `arith.cmpf`. C++ comparisons but != are false for a NaN.
+_FLOAT_PREDICATES = (
+    "false",
+    "{a} == {b}",
+    "{a} > {b}",
+    "{a} >= {b}",
+    "{a} < {b}",
+    "{a} <= {b}",
+    "{a} < {b} || {a} > {b}",
+    "{a} == {a} && {b} == {b}",
+    "!({a} < {b} || {a} > {b})",
+    "!({a} <= {b})",
+    "!({a} < {b})",
+    "!({a} >= {b})",
+    "!({a} > {b})",
+    "{a} != {b}",
+    "{a} != {a} || {b} != {b}",
+    "true",
+)
+
+
+def _compare_floats(w: Writer, op: arith.CmpfOp) -> None:
+    t = op.lhs.type
+    text = _FLOAT_PREDICATES[int(op.predicate.value.data)]
+    w.result(op, text.format(a=widened(t, w.name(op.lhs)), b=widened(t, w.name(op.rhs))))
+
+
+def _select(w: Writer, op: arith.SelectOp) -> None:
+    w.result(op, f"{w.name(op.cond)} ? {w.name(op.lhs)} : {w.name(op.rhs)}")
+
+
+def _negate(w: Writer, op: arith.NegfOp) -> None:
+    t = op.result.type
+    w.result(op, narrowed(t, f"-{widened(t, w.name(op.operand))}"))
+
+
+def _convert_float(w: Writer, op: arith.ExtFOp | arith.TruncFOp) -> None:
+    target, value = op.result.type, widened(op.input.type, w.name(op.input))
+    w.result(op, narrowed(target, value) if is_short_float(target) else cast_to(target, value))
+
+
+def _integer_to_float(w: Writer, op: arith.SIToFPOp | arith.UIToFPOp) -> None:
+    source, target, value = op.input.type, op.result.type, w.name(op.input)
+    if isinstance(op, arith.UIToFPOp):
+        value = unsigned(source, value)
+        wide = "unsigned long long" if integer_width(source) == 64 else "unsigned int"
+    else:
+        value = signed(source, value)
+        wide = "long long" if integer_width(source) == 64 else "int"
+    # The overloads for 16-bit floats take 32 and 64 bits.
+    w.result(op, narrowed(target, f"static_cast<{wide}>({value})") if is_short_float(target) else cast_to(target, value))
+
+
+def _float_to_integer(w: Writer, op: arith.FPToSIOp | arith.FPToUIOp) -> None:
+    target = op.result.type
+    value = widened(op.input.type, w.name(op.input))
+    kind = "unsigned " if isinstance(op, arith.FPToUIOp) else ""
+    wide = "long long" if integer_width(target) == 64 else "int"
+    value = f"static_cast<{kind}{wide}>({value})"
+    w.result(op, f"({value} & 1) != 0" if integer_width(target) == 1 else cast_to(target, value))
+
+
+def _extend_signed(w: Writer, op: arith.ExtSIOp) -> None:
+    w.result(op, cast_to(op.result.type, signed(op.input.type, w.name(op.input))))
+
+
+def _extend_unsigned(w: Writer, op: arith.ExtUIOp) -> None:
+    w.result(op, cast_to(op.result.type, unsigned(op.input.type, w.name(op.input))))
+
+
+def _truncate(w: Writer, op: arith.TruncIOp) -> None:
+    t, value = op.result.type, w.name(op.input)
+    w.result(op, f"({value} & 1) != 0" if integer_width(t) == 1 else cast_to(t, value))
+
+
+def _bitcast(w: Writer, op: arith.BitcastOp) -> None:
+    w.result(op, f"tw_bitcast<{c_type(op.result.type)}>({w.name(op.input)})")
+
+
+def _constant(w: Writer, op: arith.ConstantOp) -> None:
+    """A constant is written where it is used."""
+    w.names[op.result] = literal(op.value)
+
+
+ARITHMETIC: dict[type[Operation], Write] = {
+    arith.ConstantOp: _constant,
+    arith.AddiOp: _wrapping("+", "^"),
+    arith.SubiOp: _wrapping("-", "^"),
+    arith.MuliOp: _wrapping("*", "&"),
+    arith.DivSIOp: _signed_binary("/"),
+    arith.DivUIOp: _unsigned_binary("/"),
+    arith.RemSIOp: _signed_binary("%"),
+    arith.RemUIOp: _unsigned_binary("%"),
+    arith.FloorDivSIOp: _rounded_division("tw_floordiv"),
+    arith.CeilDivSIOp: _rounded_division("tw_ceildiv"),
+    arith.CeilDivUIOp: _ceil_division_unsigned,
+    arith.AndIOp: _bitwise("&"),
+    arith.OrIOp: _bitwise("|"),
+    arith.XOrIOp: _bitwise("^"),
+    arith.ShLIOp: _shift_left,
+    arith.ShRSIOp: _signed_binary(">>"),
+    arith.ShRUIOp: _unsigned_binary(">>"),
+    arith.MaxSIOp: _pick(">", signed),
+    arith.MinSIOp: _pick("<", signed),
+    arith.MaxUIOp: _pick(">", unsigned),
+    arith.MinUIOp: _pick("<", unsigned),
+    arith.CmpiOp: _compare_integers,
+    arith.CmpfOp: _compare_floats,
+    arith.SelectOp: _select,
+    arith.AddfOp: _float_binary("+"),
+    arith.SubfOp: _float_binary("-"),
+    arith.MulfOp: _float_binary("*"),
+    arith.DivfOp: _float_binary("/"),
+    arith.NegfOp: _negate,
+    arith.MaximumfOp: _float_call("tw_maximum"),
+    arith.MinimumfOp: _float_call("tw_minimum"),
+    arith.MaxnumfOp: _float_call("tw_maxnum"),
+    arith.MinnumfOp: _float_call("tw_minnum"),
+    arith.ExtFOp: _convert_float,
+    arith.TruncFOp: _convert_float,
+    arith.SIToFPOp: _integer_to_float,
+    arith.UIToFPOp: _integer_to_float,
+    arith.FPToSIOp: _float_to_integer,
+    arith.FPToUIOp: _float_to_integer,
+    arith.ExtSIOp: _extend_signed,
+    arith.ExtUIOp: _extend_unsigned,
+    arith.TruncIOp: _truncate,
+    arith.BitcastOp: _bitcast,
+}
+"""Each op of `arith` that kernels may hold."""
+

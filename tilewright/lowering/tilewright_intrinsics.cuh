@@ -1,0 +1,224 @@
+// What the emitter's output calls: one wrapper for each thing that is not plain C++.
+//
+// The text is put in front of every generated source, so NVRTC needs no file of it. TW_F16 and TW_BF16 are defined by the
+// source when it uses these types, and bring in NVIDIA's header for them. Inline assembly stands here and nowhere else.
+
+#ifdef TW_F16
+#include <cuda_fp16.h>
+#endif
+#ifdef TW_BF16
+#include <cuda_bf16.h>
+#endif
+
+#define TW_DEVICE __device__ __forceinline__
+#define TW_ALL_LANES 0xffffffffu
+
+// ---- Bits ----------------------------------------------------------------------------------------------------------
+
+template <typename To, typename From>
+TW_DEVICE To tw_bitcast(From x) {
+  static_assert(sizeof(To) == sizeof(From), "a bit cast keeps the size");
+  To y;
+  memcpy(&y, &x, sizeof(To));
+  return y;
+}
+
+// The built-in type of a memory access of so many bytes.
+template <int Bytes>
+struct TwWord;
+template <>
+struct TwWord<1> { typedef unsigned char type; };
+template <>
+struct TwWord<2> { typedef unsigned short type; };
+template <>
+struct TwWord<4> { typedef unsigned int type; };
+template <>
+struct TwWord<8> { typedef uint2 type; };
+template <>
+struct TwWord<16> { typedef uint4 type; };
+
+// ---- Memory --------------------------------------------------------------------------------------------------------
+// N neighbouring elements between memory and registers, in accesses of at most 16 bytes. The address is a multiple of N
+// elements, so of each access's size.
+
+template <int N, typename T>
+TW_DEVICE void tw_load(T *r, const T *p) {
+  constexpr int bytes = N * sizeof(T) < 16 ? N * sizeof(T) : 16;
+  constexpr int each = bytes / sizeof(T);
+  typedef typename TwWord<bytes>::type Word;
+#pragma unroll
+  for (int i = 0; i < N / each; ++i) {
+    Word word = reinterpret_cast<const Word *>(p)[i];
+    T part[each];
+    memcpy(part, &word, bytes);
+#pragma unroll
+    for (int j = 0; j < each; ++j) r[i * each + j] = part[j];
+  }
+}
+
+// The same for global memory that nothing writes while the kernel runs: through the read-only path.
+template <int N, typename T>
+TW_DEVICE void tw_load_readonly(T *r, const T *p) {
+  constexpr int bytes = N * sizeof(T) < 16 ? N * sizeof(T) : 16;
+  constexpr int each = bytes / sizeof(T);
+  typedef typename TwWord<bytes>::type Word;
+#pragma unroll
+  for (int i = 0; i < N / each; ++i) {
+    Word word = __ldg(reinterpret_cast<const Word *>(p) + i);
+    T part[each];
+    memcpy(part, &word, bytes);
+#pragma unroll
+    for (int j = 0; j < each; ++j) r[i * each + j] = part[j];
+  }
+}
+
+template <int N, typename T>
+TW_DEVICE void tw_store(T *p, const T *r) {
+  constexpr int bytes = N * sizeof(T) < 16 ? N * sizeof(T) : 16;
+  constexpr int each = bytes / sizeof(T);
+  typedef typename TwWord<bytes>::type Word;
+#pragma unroll
+  for (int i = 0; i < N / each; ++i) {
+    T part[each];
+#pragma unroll
+    for (int j = 0; j < each; ++j) part[j] = r[i * each + j];
+    Word word;
+    memcpy(&word, part, bytes);
+    reinterpret_cast<Word *>(p)[i] = word;
+  }
+}
+
+template <int N, typename T>
+TW_DEVICE void tw_fill(T *r, T value) {
+#pragma unroll
+  for (int i = 0; i < N; ++i) r[i] = value;
+}
+
+// ---- Threads -------------------------------------------------------------------------------------------------------
+
+TW_DEVICE void tw_barrier() { __syncthreads(); }
+
+// Shuffles take all 32 lanes. Values of 8 and 16 bits travel in 32; i1 as 0 or 1.
+template <typename T>
+TW_DEVICE T tw_shuffle_xor(T x, int lanes) {
+  if constexpr (sizeof(T) == 8) {
+    return tw_bitcast<T>(__shfl_xor_sync(TW_ALL_LANES, tw_bitcast<long long>(x), lanes));
+  } else {
+    typedef typename TwWord<sizeof(T)>::type Word;
+    return tw_bitcast<T>(static_cast<Word>(__shfl_xor_sync(TW_ALL_LANES, unsigned(tw_bitcast<Word>(x)), lanes)));
+  }
+}
+
+template <typename T>
+TW_DEVICE T tw_shuffle_down(T x, int lanes) {
+  if constexpr (sizeof(T) == 8) {
+    return tw_bitcast<T>(__shfl_down_sync(TW_ALL_LANES, tw_bitcast<long long>(x), lanes));
+  } else {
+    typedef typename TwWord<sizeof(T)>::type Word;
+    return tw_bitcast<T>(static_cast<Word>(__shfl_down_sync(TW_ALL_LANES, unsigned(tw_bitcast<Word>(x)), lanes)));
+  }
+}
+
+template <typename T>
+TW_DEVICE T tw_shuffle_index(T x, int lane) {
+  if constexpr (sizeof(T) == 8) {
+    return tw_bitcast<T>(__shfl_sync(TW_ALL_LANES, tw_bitcast<long long>(x), lane));
+  } else {
+    typedef typename TwWord<sizeof(T)>::type Word;
+    return tw_bitcast<T>(static_cast<Word>(__shfl_sync(TW_ALL_LANES, unsigned(tw_bitcast<Word>(x)), lane)));
+  }
+}
+
+// ---- Integers ------------------------------------------------------------------------------------------------------
+// Division rounds to minus infinity (floor) or plus infinity (ceil); T is int or long long.
+
+template <typename T>
+TW_DEVICE T tw_floordiv(T a, T b) {
+  T q = a / b;
+  return (a % b != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
+}
+
+template <typename T>
+TW_DEVICE T tw_ceildiv(T a, T b) {
+  T q = a / b;
+  return (a % b != 0 && ((a < 0) == (b < 0))) ? q + 1 : q;
+}
+
+// Powers with a negative exponent follow integer division: 0 but for bases 1 and -1 (`math.ipowi`).
+template <typename T, typename U>
+TW_DEVICE T tw_ipow(T base, T exponent) {
+  if (exponent < 0) {
+    if (base == 1) return 1;
+    if (base == -1) return exponent % 2 == 0 ? 1 : -1;
+    return 0;
+  }
+  U result = 1, factor = U(base);
+  for (U e = U(exponent); e != 0; e >>= 1) {
+    if (e & 1) result *= factor;
+    factor *= factor;
+  }
+  return T(result);
+}
+
+TW_DEVICE int tw_count_leading_zeros(int x) { return __clz(x); }
+TW_DEVICE long long tw_count_leading_zeros(long long x) { return __clzll(x); }
+TW_DEVICE int tw_count_trailing_zeros(int x) { return x == 0 ? 32 : __ffs(x) - 1; }
+TW_DEVICE long long tw_count_trailing_zeros(long long x) { return x == 0 ? 64 : __ffsll(x) - 1; }
+TW_DEVICE int tw_count_ones(int x) { return __popc(x); }
+TW_DEVICE long long tw_count_ones(long long x) { return __popcll(x); }
+
+// ---- Floats --------------------------------------------------------------------------------------------------------
+// Maximum and minimum: a NaN operand gives NaN (`arith.maximumf`), and +0.0 is greater than -0.0. PTX ISA, max.NaN, sm_80.
+
+TW_DEVICE float tw_maximum(float a, float b) {
+  float r;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+  return r;
+}
+
+TW_DEVICE float tw_minimum(float a, float b) {
+  float r;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+  return r;
+}
+
+// PTX has no max.NaN for f64.
+TW_DEVICE double tw_maximum(double a, double b) { return a != a ? a : b != b ? b : fmax(a, b); }
+TW_DEVICE double tw_minimum(double a, double b) { return a != a ? a : b != b ? b : fmin(a, b); }
+
+// A NaN operand is ignored when the other is none (`arith.maxnumf`).
+TW_DEVICE float tw_maxnum(float a, float b) { return fmaxf(a, b); }
+TW_DEVICE float tw_minnum(float a, float b) { return fminf(a, b); }
+TW_DEVICE double tw_maxnum(double a, double b) { return fmax(a, b); }
+TW_DEVICE double tw_minnum(double a, double b) { return fmin(a, b); }
+
+// 16-bit types compute in f32 and round once to nearest, ties to even: for + - * / the double rounding is innocuous, since
+// f32 has more than twice the digits and two (Figueroa 1995). A fused multiply-add is not covered by that; see tw_fma.
+TW_DEVICE float tw_float(float x) { return x; }
+
+#ifdef TW_F16
+TW_DEVICE float tw_float(__half x) { return __half2float(x); }
+TW_DEVICE __half tw_f16(float x) { return __float2half_rn(x); }
+TW_DEVICE __half tw_f16(double x) { return __double2half(x); }
+TW_DEVICE __half tw_f16(int x) { return __int2half_rn(x); }
+TW_DEVICE __half tw_f16(unsigned int x) { return __uint2half_rn(x); }
+TW_DEVICE __half tw_f16(long long x) { return __ll2half_rn(x); }
+TW_DEVICE __half tw_f16(unsigned long long x) { return __ull2half_rn(x); }
+TW_DEVICE __half tw_f16_bits(unsigned short bits) { return __ushort_as_half(bits); }
+TW_DEVICE __half tw_fma(__half a, __half b, __half c) { return __hfma(a, b, c); }
+#endif
+
+#ifdef TW_BF16
+TW_DEVICE float tw_float(__nv_bfloat16 x) { return __bfloat162float(x); }
+TW_DEVICE __nv_bfloat16 tw_bf16(float x) { return __float2bfloat16_rn(x); }
+TW_DEVICE __nv_bfloat16 tw_bf16(double x) { return __double2bfloat16(x); }
+TW_DEVICE __nv_bfloat16 tw_bf16(int x) { return __int2bfloat16_rn(x); }
+TW_DEVICE __nv_bfloat16 tw_bf16(unsigned int x) { return __uint2bfloat16_rn(x); }
+TW_DEVICE __nv_bfloat16 tw_bf16(long long x) { return __ll2bfloat16_rn(x); }
+TW_DEVICE __nv_bfloat16 tw_bf16(unsigned long long x) { return __ull2bfloat16_rn(x); }
+TW_DEVICE __nv_bfloat16 tw_bf16_bits(unsigned short bits) { return __ushort_as_bfloat16(bits); }
+TW_DEVICE __nv_bfloat16 tw_fma(__nv_bfloat16 a, __nv_bfloat16 b, __nv_bfloat16 c) { return __hfma(a, b, c); }
+#endif
+
+TW_DEVICE float tw_fma(float a, float b, float c) { return fmaf(a, b, c); }
+TW_DEVICE double tw_fma(double a, double b, double c) { return fma(a, b, c); }
