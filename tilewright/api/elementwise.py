@@ -136,12 +136,13 @@ def check_number(function: str, value: Any, dtype: str) -> None:
     """TilewrightError unless `value` is a tensor, or a number that the dtype holds."""
     if isinstance(value, Tensor):
         return
-    if dtype in FLOATS:
-        fits = isinstance(value, Real) and not isinstance(value, bool)
-    elif dtype == "bool":
-        fits = isinstance(value, bool)
+    truth = isinstance(value, bool)
+    if dtype == "bool" or truth:
+        fits = truth and dtype == "bool"
+    elif dtype in FLOATS:
+        fits = isinstance(value, Real)
     else:
-        fits = isinstance(value, Integral) and not isinstance(value, bool)
+        fits = isinstance(value, Integral) and -(2**31) <= int(value) < 2**31
     if not fits:
         raise TilewrightError(f"{function}: expected a tensor or a number that {dtype} holds, got {value!r}")
 
