@@ -7,7 +7,7 @@ is marked `nsw`: the plan chooses the index width such that no address, size or 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
@@ -46,9 +46,11 @@ class Builder:
     `index` is the type of coordinates and addresses in the kernel (i32 or i64), `threads` the size of a block.
     """
 
-    def __init__(self, entry: Block, index_width: int, threads: int) -> None:
+    def __init__(self, entry: Block, index_width: int, threads: int, fixed: Mapping[str, int]) -> None:
         self.index: Int = I32 if index_width == 32 else I64
         self.threads = threads
+        self.fixed = fixed
+        """Symbols whose value the kernel's assumptions state."""
         self.location: Attribute | None = None
         self.params: list[ExprAttr] = []
         self._entry = entry
@@ -128,6 +130,7 @@ class Builder:
     def param(self, expr: Expr, type_: Int | None = None) -> SSAValue:
         """An expression over symbols, as a scalar argument that the host computes; a constant stays one."""
         type_ = type_ or self.index
+        expr = expr.substitute(self.fixed)
         if expr.constant is not None:
             return self.constant(expr.constant, type_)
         known = self._scopes[0].known

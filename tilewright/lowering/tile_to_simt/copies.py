@@ -17,7 +17,7 @@ from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, StoreOp
 from tilewright.dialects.simt.types import RegsType, regs_type
 from tilewright.dialects.tile.compute import CopyOp, buffer_type
 from tilewright.dialects.tile.types import BufType, DimDistribution
-from tilewright.lowering.tile_to_simt.builder import I32, Builder
+from tilewright.lowering.tile_to_simt.builder import I32, Builder, constant_of
 from tilewright.lowering.tile_to_simt.elements import each_local, first_copy, thread_place
 from tilewright.lowering.tile_to_simt.state import Kernel, element_type
 from tilewright.passes.core import error_at
@@ -76,6 +76,9 @@ def lower_copy(kernel: Kernel, op: CopyOp) -> None:
     target = _memory(kernel, op.target, op.target_offsets, places, op.bound_words)
     if target is not None:
         target.mask = first_copy(builder, dims)
+    for memory in (source, target):
+        if width > 1 and memory is not None and constant_of(memory.strides[-1]) != 1:
+            raise error_at(op, f"tile.copy: width {width} needs a last stride that is known to be 1")
     with ExitStack() as loops:
         registers: list[SSAValue] = []
         for d, (dim, size) in enumerate(zip(dims, tile.sizes, strict=True)):
@@ -105,13 +108,7 @@ def _check(op: CopyOp, tile: BufType, dims: Sequence[DimDistribution], width: in
     for size, dim in zip(tile.sizes, dims, strict=True):
         if size % (dim.threads * dim.vector):
             raise error_at(op, f"tile.copy: size {size} is no multiple of threads {dim.threads} times vector {dim.vector}")
-    if width == 1:
-        return
-    if not dims:
+    if width > 1 and not dims:
         raise error_at(op, f"tile.copy: expected width 1 for a tile of rank 0, got {width}")
-    for value in (op.source, op.target):
-        strides = buffer_type(value).strides
-        if strides is not None and strides[-1].constant != 1:
-            raise error_at(op, f"tile.copy: width {width} needs a last stride of 1, got {strides[-1]}")
 
 

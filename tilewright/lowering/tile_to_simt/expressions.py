@@ -16,6 +16,7 @@ from tilewright.lowering.tile_to_simt.builder import Builder
 
 def lower_expr(builder: Builder, expr: Expr, values: Mapping[str, SSAValue]) -> SSAValue:
     """The value of `expr` in the kernel's index type, where the names in `values` stand for those values."""
+    expr = expr.substitute({name: value for name, value in builder.fixed.items() if name not in values})
     if expr.symbols.isdisjoint(values):
         return builder.param(expr)
     # Sum over products of bound atoms, each times its coefficient, an expression over symbols.

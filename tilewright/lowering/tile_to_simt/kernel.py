@@ -34,7 +34,7 @@ def lower_kernel(op: KernelOp) -> simt.KernelOp:
     assert op.index_width is not None
     threads = op.threads.value.data
     entry = Block()
-    builder = Builder(entry, op.index_width.value.data, threads)
+    builder = Builder(entry, op.index_width.value.data, threads, _fixed_symbols(op))
     builder.location = op.location
     kernel = Kernel(builder)
     _arguments(kernel, entry, op)
@@ -65,6 +65,16 @@ def check_scheduled(op: KernelOp) -> None:
         gaps: Callable[[], list[str]] | None = getattr(inner, "schedule_gaps", None)
         if gaps is not None and (open_ := gaps()):
             raise error_at(inner, f"{inner.name}: expected a scheduled op, got one without {', '.join(open_)}")
+
+
+def _fixed_symbols(op: KernelOp) -> dict[str, int]:
+    """Symbols that an assumption of the form `symbol == constant` gives a value."""
+    found: dict[str, int] = {}
+    for relation in (attribute.data for attribute in op.assumes.data):
+        for left, right in ((relation.lhs, relation.rhs), (relation.rhs, relation.lhs)):
+            if relation.op == "==" and right.constant is not None and str(left) in left.symbols:
+                found[str(left)] = right.constant
+    return found
 
 
 def _arguments(kernel: Kernel, entry: Block, op: KernelOp) -> None:
