@@ -51,14 +51,14 @@ TILE: tuple[str, ...] = (
     "pad-shared",
     # Masks that the facts make superfluous go away.
     "prove-bounds",
+    # Whatever is still open gets its plain default; reductions over several warps get their scratch.
+    "finish-schedule",
     # Order between threads that share memory, wherever it might be needed...
     "insert-barriers",
     # ... and not where it is not.
     "remove-barriers",
-    # Offsets once all sizes and lifetimes are final.
+    # Offsets once every shared buffer is there and its size final; from here on nothing is undecided.
     "allocate-shared",
-    # Whatever is still open gets its plain default, and the stage is verified.
-    "finish-schedule",
     # Translation: decides nothing.
     "tile-to-simt",
     # Index arithmetic of the translation is full of constants and repetition.
@@ -66,7 +66,7 @@ TILE: tuple[str, ...] = (
     "cse",
 )
 
-STAGE_ENDS: dict[str, str] = {"tensor": "fuse-groups", "tile": "lin-to-tile", "scheduled": "finish-schedule"}
+STAGE_ENDS: dict[str, str] = {"tensor": "fuse-groups", "tile": "lin-to-tile", "scheduled": "allocate-shared"}
 """Level -> the pass after which a module is at it; `host` and `simt` are the ends of the two lists."""
 
 

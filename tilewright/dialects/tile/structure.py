@@ -46,7 +46,8 @@ class KernelOp(IRDLOperation):
     """A kernel: one block computes one tile for each point of a symbolic grid.
 
     Arguments are global buffers, then scalars (f32, i32, index: by value). `threads` is the block size and `index` the width of index arithmetic in bits,
-    both absent while undecided; `assumes` are relations that the code may rely on (each is proved or guarded by the plan).
+    both absent while undecided; `assumes` are relations that the code may rely on (each is proved or guarded by the plan). `bases` names for each
+    argument the symbol of its base address in bytes, empty where the host aligns it to 256 bytes itself (or for a scalar).
     """
 
     name = "tile.kernel"
@@ -55,6 +56,7 @@ class KernelOp(IRDLOperation):
     threads = opt_prop_def(IntegerAttr)
     index_width = opt_prop_def(IntegerAttr)
     assumes = prop_def(ArrayAttr[RelationAttr])
+    base_names = prop_def(ArrayAttr[StringAttr], prop_name="bases")
     body = region_def("single_block")
     traits = traits_def(SymbolOpInterface(), IsolatedFromAbove(), NoTerminator())
 
@@ -67,10 +69,12 @@ class KernelOp(IRDLOperation):
         threads: int | None = None,
         index_width: int | None = None,
         assumes: Sequence[Relation] = (),
+        bases: Sequence[str] = (),
     ) -> None:
         super().__init__(
             properties={
                 "sym_name": StringAttr(name),
+                "bases": ArrayAttr([StringAttr(b) for b in bases]),
                 "grid": DimsAttr(tuple(grid)),
                 "threads": None if threads is None else i64_attr(threads),
                 "index_width": None if index_width is None else i64_attr(index_width),
@@ -83,6 +87,11 @@ class KernelOp(IRDLOperation):
     def arguments(self) -> Sequence[SSAValue]:
         """Buffers and scalars, without the grid coordinates."""
         return self.body.block.args[: len(self.body.block.args) - len(self.grid.data)]
+
+    @property
+    def bases(self) -> tuple[str, ...]:
+        """Name of each argument's base address symbol; empty for one that the host aligns to 256 bytes, and for scalars."""
+        return tuple(b.data for b in self.base_names.data)
 
     @property
     def coordinates(self) -> Sequence[SSAValue]:
@@ -99,6 +108,8 @@ class KernelOp(IRDLOperation):
         for a in self.arguments:
             if isinstance(a.type, BufType) and a.type.space.data != "global":
                 raise VerifyException(f"kernel buffers are in global memory, got {a.type.space.data}")
+        if self.bases and len(self.bases) != len(self.arguments):
+            raise VerifyException(f"expected one base for each of {len(self.arguments)} arguments, got {len(self.bases)}")
         if self.index_width is not None and self.index_width.value.data not in (32, 64):
             raise VerifyException(f"index width is 32 or 64, got {self.index_width.value.data}")
 
@@ -117,9 +128,14 @@ class KernelOp(IRDLOperation):
         assumes: list[Relation] = []
         if parser.parse_optional_keyword("assumes"):
             assumes = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_relation_from(parser))
+        bases: list[str] = []
+        if parser.parse_optional_keyword("bases"):
+            bases = parser.parse_comma_separated_list(
+                parser.Delimiter.SQUARE, lambda: "" if parser.parse_optional_integer() == 0 else parser.parse_identifier()
+            )
         extra = parse_extra_attributes(parser)
         body = parser.parse_region([*args, *(c.resolve(index) for c in coordinates)])
-        op = cls(name.data, grid, body, threads=threads, index_width=width, assumes=assumes)
+        op = cls(name.data, grid, body, threads=threads, index_width=width, assumes=assumes, bases=bases)
         op.attributes.update(extra)
         return op
 
@@ -138,6 +154,8 @@ class KernelOp(IRDLOperation):
             printer.print_string(f" index_width {self.index_width.value.data}")
         if self.assumes.data:
             printer.print_string(f" assumes [{', '.join(str(a.data) for a in self.assumes.data)}]")
+        if self.bases:
+            printer.print_string(f" bases [{', '.join(b or '0' for b in self.bases)}]")
         print_extra_attributes(printer, self)
         printer.print_string(" ")
         printer.print_region(self.body, print_entry_block_args=False)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, TensorType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from tilewright.dialects.host import ops as host
@@ -55,6 +55,7 @@ class EntryLowering:
     body: Block = field(init=False)
     storage: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     layout: dict[SSAValue, BufType] = field(default_factory=dict[SSAValue, BufType])
+    base: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
     kernels: list[KernelOp] = field(default_factory=list[KernelOp])
 
     def __post_init__(self) -> None:
@@ -87,6 +88,7 @@ class EntryLowering:
         sizes = dims_of(value.type)
         strides = [self.declare(f"{name}_s{d}", "stride") for d in range(len(sizes))]
         base = self.declare(f"{name}_base", "base")
+        self.base[value] = base
         self.body.add_op(host.BindOp(value, strides, base))
         return buf_type(sizes, value.type.element_type, "global", strided([Expr.symbol(s) for s in strides]))
 
@@ -222,11 +224,12 @@ class EntryLowering:
         arguments = [self.storage[outer[v]] for v in used] + [self.storage[v] for v in results.values()]
         found = schedules(request)
         for schedule in found:
-            self.take_kernel(schedule.kernel, op)
+            self.take_kernel(schedule.kernel, op, arguments)
         self.body.add_op(self.launch(found, arguments))
 
-    def take_kernel(self, kernel: KernelOp, origin: Operation) -> None:
-        """Keeps a kernel, whose ops come from `origin`."""
+    def take_kernel(self, kernel: KernelOp, origin: Operation, arguments: Sequence[SSAValue]) -> None:
+        """Keeps a kernel, whose ops come from `origin` and which is launched on `arguments`."""
+        kernel.properties["bases"] = ArrayAttr([StringAttr(self.base.get(a, "")) for a in arguments])
         for inner in kernel.walk():
             inner.location = origin.location
         self.kernels.append(kernel)
@@ -259,8 +262,9 @@ class EntryLowering:
             (),
         )
         found = schedules(request)
+        arguments = [self.storage[value], target]
         for schedule in found:
-            self.take_kernel(schedule.kernel, self.function)
-        self.body.add_op(self.launch(found, [self.storage[value], target]))
+            self.take_kernel(schedule.kernel, self.function, arguments)
+        self.body.add_op(self.launch(found, arguments))
         generic.detach()
         generic.drop_all_references()

@@ -1,0 +1,183 @@
+"""The pass `vectorise`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.dialects.assembly import i64_attr
+from tilewright.dialects.sym import Expr, Relation
+from tilewright.dialects.tile.compute import CopyOp, MmaOp
+from tilewright.dialects.tile.structure import KernelOp
+from tilewright.dialects.tile.types import DimDistribution, distributed
+from tilewright.passes.core import TilewrightPass
+from tilewright.passes.element_size import bytes_of
+from tilewright.passes.layout_rewrite import spread_fragments, spread_of, thread_count
+from tilewright.passes.remarks import remark
+from tilewright.passes.thread_layout import fastest_first, with_strides
+from tilewright.passes.tile_analysis import (
+    IterationDims,
+    KernelScopes,
+    buf,
+    copies,
+    global_side,
+    iteration_dims,
+    kernels_of,
+)
+
+ACCESS_BYTES = 16
+"""The widest access of one thread."""
+
+
+@dataclass(frozen=True)
+class VectorisePass(TilewrightPass):
+    """Makes accesses to global memory up to 16 bytes wide where alignment and size are proved; others stay as they are.
+
+    A copy is moved `width` elements at a time along a dim of stride 1 when width divides the other strides, the offsets and the size (where it is
+    clipped), and the base address is a multiple of the access. The fragments' layouts get that many neighbouring elements a thread. A product's
+    accumulators get them too, for wide reads of shared memory. Relies on layouts from `map-threads`, and on facts that a variant assumes.
+    """
+
+    name = "vectorise"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in kernels_of(op):
+            if thread_count(kernel) is None:
+                continue
+            scopes, dims = KernelScopes(kernel), iteration_dims(kernel)
+            self._widen_fragments(kernel, dims, scopes)
+            for copy in copies(kernel):
+                if "global" in copy.spaces and "fragment" not in copy.spaces:
+                    self._widen_staging(copy, scopes)
+
+    def _widen_fragments(self, kernel: KernelOp, dims: IterationDims, scopes: KernelScopes) -> None:
+        spread = spread_of(dims)
+        if spread is None:
+            return
+        wanted: dict[int, int] = {}
+        wide: list[tuple[CopyOp, int, int]] = []
+        for copy in copies(kernel):
+            if "global" not in copy.spaces or "fragment" not in copy.spaces:
+                continue
+            fragment = copy.target if copy.spaces[1] == "fragment" else copy.source
+            for axis, d in enumerate(dims.dims[fragment]):
+                width = 0 if d is None else provable_width(copy, axis, scopes)
+                if d is not None and width > 1:
+                    wide.append((copy, axis, d))
+                    wanted[d] = min(wanted.get(d, width), width)
+        product = next((o for o in kernel.walk() if isinstance(o, MmaOp)), None)
+        if product is not None:
+            for d in dims.dims[product.acc]:
+                if d is not None:
+                    wanted.setdefault(d, ACCESS_BYTES // bytes_of(buf(product.acc).element))
+        if not wanted:
+            return
+        widened = widen(spread, dims.sizes, wanted, keep_threads=product is not None)
+        spread_fragments(dims, widened)
+        for copy, axis, d in wide:
+            vector = widened[d].vector
+            if vector > 1:
+                set_width(copy, vector, axis)
+                remark(copy, self.name, f"accesses of {vector} elements along dim {axis}")
+
+    def _widen_staging(self, copy: CopyOp, scopes: KernelScopes) -> None:
+        """A copy into shared memory: its own distribution gets the vectors."""
+        if copy.dist is None:
+            return
+        sizes, dist = copy.tile_type.sizes, list(copy.dist.dims)
+        for axis in reversed(range(len(sizes))):
+            width = provable_width(copy, axis, scopes)
+            if width > 1:
+                widened = widen(dist, sizes, {axis: width}, keep_threads=False)
+                if widened[axis].vector > 1:
+                    copy.properties["dist"] = distributed(widened)
+                    set_width(copy, widened[axis].vector, axis)
+                    copy.properties["store_width"] = i64_attr(1)
+                    remark(copy, self.name, f"accesses of {widened[axis].vector} elements along dim {axis}")
+                return
+
+
+def set_width(copy: CopyOp, width: int, axis: int) -> None:
+    """Access `width` elements along `axis`."""
+    copy.properties["width"] = i64_attr(width)
+    if axis != copy.tile_type.rank - 1:
+        copy.properties["along"] = i64_attr(axis)
+    else:
+        copy.properties.pop("along", None)
+
+
+def provable_width(copy: CopyOp, axis: int, scopes: KernelScopes) -> int:
+    """The widest access, in elements, that is aligned and inside for certain along a dim of a copy with global memory; 1 if none."""
+    side = global_side(copy)
+    if side is None:
+        return 1
+    buffer, offsets = side
+    type_ = buf(buffer)
+    strides = type_.strides
+    tile = copy.tile_type.sizes
+    if strides is None or tile[axis] == 1 or not scopes.proved(copy, Relation(strides[axis], "==", Expr.const(1))):
+        return 1
+    base = base_symbol(copy, buffer)
+    scope = scopes.at(copy)
+    width = ACCESS_BYTES // bytes_of(type_.element)
+    while width > 1:
+        size = bytes_of(type_.element) * width
+        aligned = base is None or scopes.divides(copy, base, size)
+        for d, stride in enumerate(strides):
+            start = scope.expr(offsets[d]) if offsets else Expr.const(0)
+            if d == axis:
+                inside = copy.bound_words[d] == "proved" or scopes.divides(copy, type_.dims[d], width)
+                aligned = aligned and inside and scopes.divides(copy, start, width)
+            elif not (type_.dims[d].constant == 1 or scopes.divides(copy, stride, width)):
+                aligned = False
+        if aligned and tile[axis] % width == 0:
+            return width
+        width //= 2
+    return 1
+
+
+def base_symbol(copy: CopyOp, buffer: object) -> Expr | None:
+    """The symbol of a kernel argument's base address (see `base_of`); None where the base is aligned by construction."""
+    kernel = copy.parent_op()
+    while kernel is not None and not isinstance(kernel, KernelOp):
+        kernel = kernel.parent_op()
+    if kernel is None:
+        return None
+    return base_of(kernel, list(kernel.arguments).index(buffer))  # pyright: ignore[reportArgumentType]
+
+
+def base_of(kernel: KernelOp, number: int) -> Expr | None:
+    """The base address symbol of argument `number`: `bases` lists one name an argument, empty for scratch (256-byte aligned)."""
+    names = kernel.bases
+    if number >= len(names):
+        return None
+    return Expr.symbol(names[number]) if names[number] else None
+
+
+def widen(
+    spread: Sequence[DimDistribution], sizes: Sequence[int], wanted: dict[int, int], *, keep_threads: bool
+) -> list[DimDistribution]:
+    """Vectors along dims, as wide as wanted and the tile allows; threads that a dim gives up go to other dims."""
+    counts = [d.threads for d in spread]
+    vectors = [d.vector for d in spread]
+    order = fastest_first(spread)
+    freed = 1
+    for d, width in wanted.items():
+        while width > 1 and sizes[d] % width:
+            width //= 2
+        if keep_threads:
+            while width > 1 and sizes[d] % (counts[d] * width):
+                width //= 2
+        else:
+            while sizes[d] % (counts[d] * width) or counts[d] * width > sizes[d]:
+                counts[d] //= 2
+                freed *= 2
+        vectors[d] = width
+    for d in order:
+        while freed > 1 and sizes[d] % (counts[d] * 2 * vectors[d]) == 0 and d not in wanted:
+            counts[d] *= 2
+            freed //= 2
+    return with_strides(counts, vectors, order)
