@@ -101,9 +101,10 @@ class ReduceOp(IRDLOperation, Decomposable):
         check_element_type(self.operand.type)
         source = as_tensor(self.operand.type).element_type
         target = self.result.type.element_type
-        widened = (isinstance(source, AnyFloat) and target == f32) or (source == i1 and target == i32)
-        if source != target and not widened:
-            raise VerifyException(f"expected result elements of type {source}, f32 or i32, got {target}")
+        wider = f32 if isinstance(source, AnyFloat) else i32 if source == i1 else source
+        if target not in (source, wider):
+            also = "" if wider == source else f" or {wider}"
+            raise VerifyException(f"expected result elements of type {source}{also}, got {target}")
         Combine.of(self.combine_attr)
         verify_result_types(self)
 

@@ -10,12 +10,13 @@ from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 
+from tilewright.dialects.assembly import parse_word
 from tilewright.dialects.lin.combine import Combine
 
 
 def parse_combine(parser: Parser) -> StringAttr:
     """`sum`, `prod`, `max` or `min`."""
-    return StringAttr(parser.parse_keyword_in(tuple(Combine), "combine"))
+    return parse_word(parser, tuple(Combine), "combine")
 
 
 def parse_integers(parser: Parser) -> tuple[int, ...]:
