@@ -134,21 +134,27 @@ def byte_span(shape: tuple[int, ...], strides: tuple[int, ...], element_bytes: i
 
 def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Strides in elements of a contiguous layout, the last dim fastest."""
-    return normalised_strides(shape, (0,) * len(shape), contiguous=True)
+    result: list[int] = []
+    following = 1
+    for size in reversed(shape):
+        result.append(following)
+        following *= size or 1
+    return tuple(reversed(result))
 
 
-def normalised_strides(
-    shape: tuple[int, ...], strides: tuple[int, ...], *, contiguous: bool = False
-) -> tuple[int, ...]:
+def normalised_strides(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
     """Strides with those that mean nothing replaced: a dim of size 0 or 1 gets the stride a contiguous layout of the
     dims inside it would give it, as do all dims of an empty tensor. So `ldx == N` holds of any [1, N] view."""
-    whole = contiguous or 0 in shape
+    if 0 in shape:
+        return contiguous_strides(shape)
+    if 1 not in shape:
+        return strides
     result: list[int] = []
     following = 1
     for size, stride in zip(reversed(shape), reversed(strides), strict=True):
-        used = following if whole or size <= 1 else stride
+        used = stride if size > 1 else following
         result.append(used)
-        following = used * max(size, 1)
+        following = used * size
     return tuple(reversed(result))
 
 
@@ -165,34 +171,42 @@ def _from_numpy(array: np.ndarray[Any, Any], expected: str, where: str, writable
     if expected == "bf16" and array.dtype.str == "|V2" and dtypes.name_of_numpy(array.dtype) is None:
         array = array.view(dtypes.element_type("bf16").numpy_dtype())
     _check_dtype(dtypes.name_of_numpy(array.dtype), array.dtype.str, expected, where)
+    flags = array.flags
+    if flags.c_contiguous and flags.aligned:  # the usual case, and the cheap one
+        strides = contiguous_strides(array.shape)
+    else:
+        array = _addressable(array, expected, where, writable)
+        width = array.dtype.itemsize
+        strides = normalised_strides(array.shape, tuple(stride // width for stride in array.strides))
+    return TensorArgument(
+        dtype=expected,
+        shape=array.shape,
+        strides=strides,
+        pointer=array.ctypes.data,
+        device="host",
+        kind="numpy",
+        owner=array,
+        array=array,
+        readonly=not array.flags.writeable,
+    )
+
+
+def _addressable(array: np.ndarray[Any, Any], expected: str, where: str, writable: bool) -> np.ndarray[Any, Any]:
+    """The array itself when its elements can be addressed by element strides, else a copy, with a warning."""
     width = array.dtype.itemsize
     if _fits_elements(array, width):
-        owner = array
-    elif writable:
+        return array
+    if writable:
         raise TilewrightError(
             f"{where}: expected byte strides and an address that are multiples of {width} ({expected}), "
             f"got strides {array.strides} at {array.ctypes.data:#x}"
         )
-    else:
-        warnings.warn(
-            f"{where}: copied, since its byte strides {array.strides} or its address do not fit elements of "
-            f"{width} bytes",
-            TilewrightWarning,
-            stacklevel=4,
-        )
-        owner = array = array.copy(order="C")
-    strides = tuple(stride // width for stride in array.strides)
-    return TensorArgument(
-        dtype=expected,
-        shape=array.shape,
-        strides=normalised_strides(array.shape, strides),
-        pointer=array.ctypes.data,
-        device="host",
-        kind="numpy",
-        owner=owner,
-        array=array,
-        readonly=not array.flags.writeable,
+    warnings.warn(
+        f"{where}: copied, since its byte strides {array.strides} or its address do not fit elements of {width} bytes",
+        TilewrightWarning,
+        stacklevel=5,
     )
+    return array.copy(order="C")
 
 
 def _fits_elements(array: np.ndarray[Any, Any], width: int) -> bool:

@@ -24,8 +24,7 @@ from ctypes import (
     c_void_p,
     py_object,
 )
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 """DLDeviceType values that the runtime can use."""
@@ -79,8 +78,7 @@ _get_pointer_address = PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(("PyCapsule_GetP
 _PLAIN, _VERSIONED = b"dltensor", b"dltensor_versioned"
 
 
-@dataclass(frozen=True, slots=True)
-class DLPackView:
+class DLPackView(NamedTuple):
     """What a capsule describes. The memory lives as long as `capsule` does, which is left unconsumed."""
 
     pointer: int
