@@ -80,7 +80,7 @@ def entry_guards(module: ModuleOp, func: FuncOp) -> GuardList:
 def _declared(result: GuardList, op: SymbolOp) -> None:
     symbol = Expr.symbol(op.symbol)
     low, high, divisor = op.lower_bound, op.upper_bound, op.divisor
-    if low is not None:
+    if low is not None and (op.min is not None or op.source_kind == "arg"):
         result.require(Relation(symbol, ">=", Expr.const(low)), f"{op.symbol}: expected at least {low}", op)
     if high is not None:
         result.require(Relation(symbol, "<=", Expr.const(high)), f"{op.symbol}: expected at most {high}", op)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from tilewright.dialects.host.ops import AllocOp, BindOp, DispatchOp, FuncOp, GuardOp, LaunchOp
-from tilewright.dialects.sym import Answer, Expr, Facts, Relation, SymbolOp, dims_of, mod
+from tilewright.dialects.host.ops import BindOp, DispatchOp, FuncOp, GuardOp, LaunchOp, OutputOp
+from tilewright.dialects.sym import Answer, Expr, Facts, Relation, SymbolOp, dims_of
 from tilewright.dialects.sym.analysis import module_facts
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType
@@ -20,8 +20,6 @@ from tilewright.lowering.host_variants import INDEX_LIMIT, Launched, Variant, ma
 from tilewright.lowering.instantiate import VARIANT_ATTRIBUTE
 from tilewright.passes.core import TilewrightPass, error_at
 
-ALLOC_ALIGNMENT = 256
-"""Bytes to which `host.alloc` aligns; the CUDA allocators promise as much."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +29,8 @@ class HostPlanPass(TilewrightPass):
     Adds a `host.guard` for every declared bound and every `sym.require` that the argument shapes do not imply, and for
     every stride or size that a kernel takes for granted. Replaces each `host.launch` (and each `host.dispatch` over
     schedules) by one `host.dispatch` whose cases are schedule times variant, tried in order; a case's predicates are
-    what its kernel variant `assumes`. Writes `grid`, the product of the kernel's grid, and guards that it fits. Names
-    the base address of scratch by a `host.bind`, since its alignment is a fact too. Relies on kernels being in the
-    module, with strides on their global buffers. Launches that have an index width are left.
+    what its kernel variant `assumes`. Writes `grid`, the product of the kernel's grid, and guards that it fits. Every
+    argument and result gets a `host.bind`. Relies on kernels being in the module, with strides on their global buffers. Launches that have an index width are left.
     """
 
     name: ClassVar[str] = "host-plan"
@@ -79,7 +76,7 @@ class _Planner:
             return
         guards = entry_guards(self.module, self.func).guards
         self.facts = module_facts(self.module)
-        self._bind_scratch()
+        self._bind_tensors()
         self._read_bindings()
         self._insert_guards(block, guards)
         for op in pending:
@@ -103,44 +100,41 @@ class _Planner:
             assert anchor is not None  # a pending launch follows
             block.insert_op_before(guard, anchor)
 
-    def _bind_scratch(self) -> None:
-        """Give every `host.alloc` without a `host.bind` one, with symbols that are not taken."""
+    def _bind_tensors(self) -> None:
+        """Give every argument and result without a `host.bind` one, with symbols that are not taken."""
         taken = {op.symbol for op in self.module.ops if isinstance(op, SymbolOp)} | bound_symbols(self.func)
         bound = {op.value for op in self.func.body.walk() if isinstance(op, BindOp)}
-        first = self.module.body.block.first_op
-        for op in list(self.func.body.walk()):
-            if not isinstance(op, AllocOp) or op.res in bound:
+        block, first = self.func.body.block, self.module.body.block.first_op
+        outputs = [op.res for op in block.ops if isinstance(op, OutputOp)]
+        for value in (*outputs, *reversed([a for a in block.args if isinstance(a.type, TensorType)])):
+            if value in bound:
                 continue
-            stem, number = op.res.name_hint or "scratch", 0
-            names = [*(f"_s{d}" for d in range(len(dims_of(op.res.type)))), "_base"]
+            names = [*(f"_s{d}" for d in range(len(dims_of(value.type)))), "_base"]
+            stem, number = value.name_hint or "t", 0
             while not taken.isdisjoint(f"{stem}{suffix}" for suffix in names):
                 number += 1
-                stem = f"{op.res.name_hint or 'scratch'}_{number}"
+                stem = f"{value.name_hint or 't'}_{number}"
             symbols = [f"{stem}{suffix}" for suffix in names]
             taken.update(symbols)
             for symbol in symbols:
                 declaration = SymbolOp(symbol, source="base" if symbol is symbols[-1] else "stride")
-                declaration.location = op.location
+                declaration.location = self.func.location
                 assert first is not None  # the function itself is in the module
                 self.module.body.block.insert_op_before(declaration, first)
-            bind = BindOp(op.res, symbols[:-1], symbols[-1])
-            bind.location = op.location
-            block = op.parent_block()
-            assert block is not None
-            block.insert_op_after(bind, op)
+            bind = BindOp(value, symbols[:-1], symbols[-1])
+            bind.location = self.func.location
+            if isinstance(value.owner, Operation):
+                block.insert_op_after(bind, value.owner)
+            else:
+                assert block.first_op is not None  # a launch is pending
+                block.insert_op_before(bind, block.first_op)
 
     def _read_bindings(self) -> None:
-        """Strides and base symbols of every tensor; what has no `host.bind` is contiguous."""
+        """Strides and base symbols of every tensor; scratch is contiguous and has none."""
         for op in self.func.body.walk():
             if isinstance(op, BindOp):
                 self.bases[op.value] = op.base.data
                 self.strides[op.value] = tuple(Expr.symbol(s.data) for s in op.strides)
-        for op in self.func.body.walk():
-            if isinstance(op, AllocOp) and op.res in self.bases:
-                base = Expr.symbol(self.bases[op.res])
-                self.facts.add(Relation(mod(base, ALLOC_ALIGNMENT), "==", Expr.const(0)))
-                for stride, known in zip(self.strides[op.res], contiguous(dims_of(op.res.type)), strict=True):
-                    self.facts.add(Relation(stride, "==", known))
 
     def _argument_guards(self, launch: LaunchOp) -> list[GuardOp]:
         """What the kernel's buffer types claim of the tensors that are passed, as far as it is not proved."""
@@ -202,7 +196,7 @@ class _Planner:
                 facts.add(predicate)
             launches = [each for each in schedule.ops if isinstance(each, LaunchOp)]
             launched = [
-                Launched(self._kernel(each), tuple(self.bases.get(a) for a in each.arguments)) for each in launches
+                Launched(self._kernel(each), tuple(self.bases.get(a, "") for a in each.arguments)) for each in launches
             ]
             variants = make_variants(launched, facts, self.max_variants)
             for variant in variants:

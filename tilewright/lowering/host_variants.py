@@ -26,10 +26,11 @@ VECTOR_BYTES: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Launched:
-    """A kernel as one launch uses it: for each argument the symbol of its base address, None where it has none."""
+    """A kernel as one launch uses it: for each argument the symbol of its base address, "" for scratch, which is
+    aligned to 256 bytes."""
 
     kernel: KernelOp
-    bases: tuple[str | None, ...]
+    bases: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,7 @@ def _vector_relations(launched: Launched, facts: Facts) -> list[Relation]:
     result: list[Relation] = []
     for position, buffer, type_ in _buffers(launched.kernel):
         base = launched.bases[position]
-        if not type_.rank or type_.strides is None or base is None:
+        if not type_.rank or type_.strides is None:
             continue
         size = element_bytes(type_.element)
         tile = _tile_sizes(buffer, type_.rank)[-1]
@@ -149,6 +150,7 @@ def _vector_of(type_: BufType, base: str, vector: int, size: int) -> list[Relati
     strides, zero = type_.strides or (), Expr.const(0)
     relations = [Relation(strides[-1], "==", Expr.const(1))]
     relations += [Relation(mod(stride, vector), "==", zero) for stride in strides[:-1]]
-    relations.append(Relation(mod(Expr.symbol(base), vector * size), "==", zero))
+    if base:
+        relations.append(Relation(mod(Expr.symbol(base), vector * size), "==", zero))
     relations.append(Relation(mod(type_.dims[-1], vector), "==", zero))
     return [r for r in relations if r.symbols or not r.holds({})]

@@ -18,8 +18,6 @@ from tilewright.passes.core import error_at
 
 VARIANT_ATTRIBUTE: Final = "variant"
 """Discardable attribute of a `host.launch`: the name of the kernel's variant, unique among the variants of the kernel."""
-BASES_ATTRIBUTE: Final = "bases"
-"""Discardable attribute of an instantiated kernel: for each argument the symbol of its base address, "" for none."""
 
 
 def variant_of(launch: LaunchOp) -> str:
@@ -57,7 +55,7 @@ def instantiate(module: ModuleOp, launch: LaunchOp) -> ModuleOp:
     made.properties["sym_name"] = StringAttr(variant_symbol(launch))
     made.properties["assumes"] = ArrayAttr(list(dict.fromkeys((*kernel.assumes.data, *launch.assumes.data))))
     made.properties["index_width"] = i64_attr(launch.index_width.value.data)
-    made.attributes[BASES_ATTRIBUTE] = ArrayAttr([StringAttr(base) for base in base_symbols(launch)])
+    made.properties["bases"] = ArrayAttr([StringAttr(base) for base in base_symbols(launch)])
     result = ModuleOp([*copied, made])
     result.location = module.location
     facts = module_facts(result)
@@ -73,7 +71,8 @@ def instantiate(module: ModuleOp, launch: LaunchOp) -> ModuleOp:
 
 
 def base_symbols(launch: LaunchOp) -> list[str]:
-    """The symbol of each launch argument's base address, from the `host.bind` ops of the function; "" for none."""
+    """The symbol of each launch argument's base address, from the `host.bind` ops of the function; "" for scratch
+    and scalars."""
     func = launch.parent_op()
     while func is not None and not isinstance(func, FuncOp):
         func = func.parent_op()

@@ -104,8 +104,8 @@ class HostPlan:
             (op for op in func.body.walk() if isinstance(op, OutputOp)), key=lambda op: op.number.value.data
         )
         numbers = [op.number.value.data for op in outputs]
-        if numbers != list(range(len(func.result_types))):
-            raise _at(func, f"expected host.output for results 0 to {len(func.result_types) - 1}, got {numbers}")
+        if numbers != list(range(len(func.output_types))):
+            raise _at(func, f"expected host.output for results 0 to {len(func.output_types) - 1}, got {numbers}")
         self.results = tuple(self._parameter(op.res, Slot("result", n), f"out{n}") for n, op in enumerate(outputs))
         scratch = [op for op in func.body.walk() if isinstance(op, AllocOp)]
         self.scratch = tuple(self._parameter(op.res, Slot("scratch", n), f"tmp{n}") for n, op in enumerate(scratch))

@@ -83,7 +83,7 @@ class FuncOp(IRDLOperation):
         )
 
     @property
-    def result_types(self) -> tuple[Attribute, ...]:
+    def output_types(self) -> tuple[Attribute, ...]:
         """Types of the results, in order."""
         return self.signature.outputs.data
 
@@ -109,7 +109,7 @@ class FuncOp(IRDLOperation):
             printer.print_list(self.body.block.args, printer.print_block_argument)
         printer.print_string(" -> ")
         with printer.in_parens():
-            printer.print_list(self.result_types, printer.print_attribute)
+            printer.print_list(self.output_types, printer.print_attribute)
         print_extra_attributes(printer, self)
         printer.print_string(" ")
         printer.print_region(self.body, print_entry_block_args=False)

@@ -1,0 +1,191 @@
+"""Backend `cuda`: the emitted CUDA C++ of the chosen variants, compiled by NVRTC and launched through pycuda."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tilewright.diagnostics import TilewrightError
+from tilewright.lowering.simt_to_cuda import emit_kernel, kernel_symbol
+from tilewright.runtime.arguments import TensorArgument, intake
+from tilewright.runtime.backends.base import (
+    Backend,
+    kind_of,
+    layout,
+    layouts,
+    named,
+    scalar_value,
+    take_arguments,
+    take_outputs,
+)
+from tilewright.runtime.cubin_cache import load_or_compile
+from tilewright.runtime.cuda_driver import Device, Function
+from tilewright.runtime.cuda_driver import device as cuda_device
+from tilewright.runtime.nvrtc import CompiledKernel
+from tilewright.runtime.parameters import ParameterLayout
+from tilewright.runtime.plan import Site
+from tilewright.runtime.results import empty_like_kind
+from tilewright.runtime.streams import stream_handle
+from tilewright.runtime.transfers import download, new_on_device, upload
+from tilewright.runtime.variants import CompiledEntry, Lowered, VariantKey
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A variant on one device."""
+
+    lowered: Lowered
+    compiled: CompiledKernel
+    function: Function
+    threads: int
+    smem_bytes: int
+
+
+class CudaBackend(Backend):
+    """Takes device tensors as they are; host arrays are copied to the device, and results of host calls back.
+
+    Without `stream`, a call runs on the stream that its first torch argument is on, else on the default stream. Work
+    that producers have queued on other streams is waited for, on the GPU.
+    """
+
+    name: ClassVar[str] = "cuda"
+
+    def __init__(self, entry: CompiledEntry) -> None:
+        super().__init__(entry)
+        self._loaded: dict[tuple[VariantKey, int], Loaded] = {}
+        self._lock = threading.Lock()
+
+    def call(self, args: Sequence[object], out: Sequence[object] | None, stream: object, force: bool) -> list[Any]:
+        """Queue the entry's launches; waits for the device only where a result goes to the host."""
+        plan = self.entry.plan
+        handle = stream_handle(stream) if stream is not None else 0
+        arguments = take_arguments(plan.arguments, args, plan.entry, handle)
+        if stream is None:
+            handle = next((a.stream for a in arguments if a.kind == "torch" and a.stream is not None), 0)
+        given = None
+        if out is not None:
+            given = take_outputs(plan.results, out, plan.entry, named(plan.arguments, arguments), handle)
+        ordinal = _ordinal([*arguments, *(given or [])])
+        owner = cuda_device(ordinal)
+        for each in (*arguments, *(given or ())):
+            if each.device == "cuda":
+                owner.order(each.stream, handle)
+        on_device = [
+            a if p.dims is None or a.device == "cuda" else upload(owner, a, handle)
+            for p, a in zip(plan.arguments, arguments, strict=True)
+        ]
+        targets: list[TensorArgument] | None = None
+        if given is not None:
+            targets = [
+                g if g.device == "cuda" else new_on_device(owner, g.shape, g.dtype, handle) for g in given
+            ]
+        decision = plan.decide(
+            layouts(plan.arguments, on_device), None if targets is None else [layout(t) for t in targets]
+        )
+        results: list[Any] = [] if out is None else list(out)
+        if targets is None:
+            targets = []
+            kind = kind_of(arguments)
+            device_results = any(a.device == "cuda" for a in arguments)
+            for parameter, shape in zip(plan.results, decision.results, strict=True):
+                if not device_results:
+                    made = empty_like_kind(kind, shape, parameter.dtype, "host")
+                    target = new_on_device(owner, shape, parameter.dtype, handle)
+                else:
+                    kind = next(a.kind for a in arguments if a.device == "cuda")
+                    made = empty_like_kind(
+                        kind, shape, parameter.dtype, "cuda", device_index=ordinal, stream=handle
+                    )
+                    target = intake(made, parameter.dtype, parameter.name, consumer_stream=handle)
+                results.append(made)
+                targets.append(target)
+        scratch = [
+            None if shape is None else new_on_device(owner, shape, p.dtype, handle)
+            for p, shape in zip(plan.scratch, decision.scratch, strict=True)
+        ]
+        places = {"argument": on_device, "result": targets, "scratch": scratch}
+        self.launches = len(decision.launches)
+        for each in decision.launches:
+            site = plan.sites[each.site]
+            loaded = self.load(site, owner)
+            if each.scalars is None:
+                each.scalars = loaded.lowered.scalars(decision.symbols)
+            pointers: list[int] = []
+            for slot in site.tensors:
+                tensor = places[slot.kind][slot.number]
+                assert tensor is not None  # scratch of the case that was chosen
+                pointers.append(tensor.pointer)
+            values = [scalar_value(arguments[slot.number]) for slot in site.scalars]
+            loaded.function.launch(
+                (each.grid, 1, 1), loaded.threads, loaded.smem_bytes, [*pointers, *values, *each.scalars], handle
+            )
+        for made, target in zip(results, targets, strict=True):
+            host = _host_array(made, target)
+            if host is not None:
+                download(owner, target, host, handle)
+        return results
+
+    def source(self, site: Site) -> str:
+        """The CUDA C++ of a variant."""
+        return emit_kernel(self.entry.lower(site).kernel, self.entry.arch)
+
+    def load(self, site: Site, owner: Device) -> Loaded:
+        """The variant ready to be launched on a device; compiled when first asked for."""
+        key = (self.entry.key(site), owner.info.ordinal)
+        found = self._loaded.get(key)
+        if found is not None:
+            return found
+        lowered = self.entry.lower(site)
+        with self._lock:
+            if key not in self._loaded:
+                compiled = load_or_compile(self.source(site), self.entry.arch)
+                function = owner.load_module(compiled.cubin).function(
+                    kernel_symbol(lowered.kernel), ParameterLayout.of(parameter_kinds(lowered))
+                )
+                self._loaded[key] = Loaded(
+                    lowered, compiled, function, lowered.kernel.threads.value.data, lowered.kernel.smem.value.data
+                )
+            return self._loaded[key]
+
+    def details(self, site: Site) -> dict[str, Any]:
+        """Registers, spills, stack, shared memory and occupancy of a variant that has been compiled."""
+        loaded = next((v for (key, _), v in self._loaded.items() if key == self.entry.key(site)), None)
+        if loaded is None:
+            return {}
+        used = loaded.compiled.resources.get(kernel_symbol(loaded.lowered.kernel))
+        return {
+            "registers": loaded.function.info.registers,
+            "spill_bytes": None if used is None else used.spill_store_bytes + used.spill_load_bytes,
+            "stack_bytes": None if used is None else used.stack_bytes,
+            "smem_bytes": loaded.smem_bytes + loaded.function.info.static_smem_bytes,
+            "occupancy": loaded.function.occupancy(loaded.threads, loaded.smem_bytes),
+        }
+
+
+def parameter_kinds(lowered: Lowered) -> list[str]:
+    """Kinds of the kernel's parameters in order, as the launch packs them."""
+    kernel = lowered.kernel
+    kinds = ["ptr"] * len(kernel.pointers)
+    for value in (*kernel.values, *kernel.scalars):
+        kinds.append({"index": "i64"}.get(str(value.type), str(value.type)))
+    return kinds
+
+
+def _ordinal(arguments: Sequence[TensorArgument]) -> int:
+    found = {a.device_index for a in arguments if a.device == "cuda"}
+    if len(found) > 1:
+        raise TilewrightError(f"expected tensors on one CUDA device, got devices {', '.join(map(str, sorted(found)))}")
+    return found.pop() if found else 0
+
+
+def _host_array(made: Any, target: TensorArgument) -> np.ndarray[Any, Any] | None:
+    """The host memory of a result that the device tensor is to be copied into; None when it is on the device."""
+    if isinstance(made, np.ndarray):
+        return made
+    if hasattr(made, "__dlpack_device__") and made.__dlpack_device__()[0] == 1:
+        return intake(made, target.dtype, "out").array
+    return None

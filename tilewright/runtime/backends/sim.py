@@ -1,0 +1,169 @@
+"""Backend `sim`: the simt kernels of the chosen variants, run by the simulator in NumPy."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from tilewright.diagnostics import TilewrightError
+from tilewright.runtime.arguments import TensorArgument, intake
+from tilewright.runtime.backends.base import (
+    Backend,
+    aligned_empty,
+    expect_host,
+    kind_of,
+    layout,
+    layouts,
+    named,
+    scalar_value,
+    take_arguments,
+    take_outputs,
+)
+from tilewright.runtime.plan import Site
+from tilewright.runtime.results import empty_like_kind
+from tilewright.runtime.sim.buffers import Buffer
+from tilewright.runtime.sim.launch import Program, compile_kernel, overlap
+from tilewright.runtime.variants import CompiledEntry
+
+SHOW_AFTER_SECONDS = 5.0
+"""Estimated time above which a launch shows its progress."""
+REFUSE_AFTER_SECONDS = 120.0
+"""Estimated time above which a launch is refused unless it is forced."""
+PROBE_BLOCKS = 8
+"""Blocks that are run to estimate the time of a launch with many more."""
+
+
+class SimBackend(Backend):
+    """Runs on NumPy arrays and anything else that DLPack shares in host memory; strided views are not copied."""
+
+    name: ClassVar[str] = "sim"
+
+    def __init__(self, entry: CompiledEntry) -> None:
+        super().__init__(entry)
+        self._programs: dict[tuple[str, bool], Program] = {}
+
+    def call(self, args: Sequence[object], out: Sequence[object] | None, stream: object, force: bool) -> list[Any]:
+        """Run the entry; `stream` means nothing here."""
+        plan = self.entry.plan
+        arguments = take_arguments(plan.arguments, args, plan.entry)
+        expect_host(arguments, self.name)
+        given = None
+        if out is not None:
+            given = take_outputs(plan.results, out, plan.entry, named(plan.arguments, arguments))
+            expect_host(given, self.name)
+        decision = plan.decide(
+            layouts(plan.arguments, arguments), None if given is None else [layout(each) for each in given]
+        )
+        results: list[Any] = [] if out is None else list(out)
+        if given is None:
+            given = []
+            for parameter, shape in zip(plan.results, decision.results, strict=True):
+                made, taken = _result(kind_of(arguments), shape, parameter.dtype, parameter.name, plan.alignment)
+                results.append(made)
+                given.append(taken)
+        scratch = [
+            None if shape is None else intake(aligned_empty(shape, p.dtype), p.dtype, p.name)
+            for p, shape in zip(plan.scratch, decision.scratch, strict=True)
+        ]
+        places = {"argument": arguments, "result": given, "scratch": scratch}
+        self.launches = len(decision.launches)
+        for each in decision.launches:
+            site = plan.sites[each.site]
+            lowered = self.entry.lower(site)
+            if each.scalars is None:
+                each.scalars = lowered.scalars(decision.symbols)
+            buffers: list[Buffer] = []
+            for slot in site.tensors:
+                tensor = places[slot.kind][slot.number]
+                assert tensor is not None  # scratch of the case that was chosen
+                buffers.append(buffer_of(tensor))
+            values = [scalar_value(arguments[slot.number]) for slot in site.scalars]
+            self._launch(site, buffers, [*values, *each.scalars], each.grid, force)
+        return results
+
+    def details(self, site: Site) -> dict[str, Any]:
+        """Shared memory, which the kernel states itself."""
+        return {"smem_bytes": self.entry.lower(site).kernel.smem.value.data} if self.entry.is_lowered(site) else {}
+
+    def _launch(self, site: Site, buffers: list[Buffer], scalars: list[Any], grid: int, force: bool) -> None:
+        lowered = self.entry.lower(site)
+        aliased = overlap(buffers)
+        program = self._programs.get((lowered.name, aliased))
+        if program is None:
+            program = self._programs[lowered.name, aliased] = compile_kernel(lowered.kernel, "fast", aliased=aliased)
+        estimate = 0.0
+        if not aliased and grid > 4 * PROBE_BLOCKS:
+            # Blocks write what they own, so that running some twice changes nothing.
+            estimate = _estimate(program, buffers, scalars, grid)
+        if estimate > REFUSE_AFTER_SECONDS and not force:
+            raise TilewrightError(
+                f"@{lowered.name}: simulating {grid} blocks would take about {estimate:.0f} s (limit "
+                f"{REFUSE_AFTER_SECONDS:.0f} s): use smaller sizes, backend reference, or a GPU; or force it"
+            )
+        if estimate <= SHOW_AFTER_SECONDS:
+            program.run(buffers, scalars, grid=grid)
+            return
+        bar = _ProgressBar(lowered.name)
+        program.run(buffers, scalars, grid=grid, batch=max(1, min(program.batch_size(grid), grid // 20)), progress=bar)
+        bar.close()
+
+
+def _estimate(program: Program, buffers: list[Buffer], scalars: list[Any], grid: int) -> float:
+    """Seconds for the launch, from one block and from several: a + b * blocks for each batch, plain extrapolation."""
+    timed: list[float] = []
+    for blocks in (1, PROBE_BLOCKS):
+        start = time.perf_counter()
+        program.run(buffers, scalars, grid=blocks)
+        timed.append(time.perf_counter() - start)
+        if timed[0] * grid / program.batch_size(grid) < 0.05 and blocks == 1 and grid < 1024:
+            return 0.0
+    each = max(0.0, timed[1] - timed[0]) / (PROBE_BLOCKS - 1)
+    batches = -(-grid // program.batch_size(grid))
+    return batches * max(0.0, timed[0] - each) + grid * each
+
+
+class _ProgressBar:
+    """A line on standard error: share done and time left."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.start = time.perf_counter()
+
+    def __call__(self, done: int, total: int) -> None:
+        left = (time.perf_counter() - self.start) / done * (total - done)
+        filled = 30 * done // total
+        bar = "#" * filled + "." * (30 - filled)
+        sys.stderr.write(f"\rsim {self.name} [{bar}] {100 * done // total:3d}% {left:5.0f} s left")
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        """End the line."""
+        sys.stderr.write("\n")
+
+
+def _result(kind: Any, shape: tuple[int, ...], dtype: str, name: str, alignment: int) -> tuple[Any, TensorArgument]:
+    """A result in the caller's kind, and its description; at an address that the plan's alignment divides."""
+    made = empty_like_kind(kind, shape, dtype, "host")
+    taken = intake(made, dtype, name)
+    if taken.pointer % alignment and taken.size and isinstance(made, np.ndarray):
+        made = aligned_empty(shape, dtype)
+        taken = intake(made, dtype, name)
+    return made, taken
+
+
+def buffer_of(tensor: TensorArgument) -> Buffer:
+    """The memory of a host tensor as the simulator takes it: flat, from the lowest address that a stride reaches."""
+    array = tensor.array
+    assert array is not None
+    if array.size == 0:
+        return Buffer(np.empty(0, array.dtype))
+    low, high = tensor.span
+    width = array.dtype.itemsize
+    corner = array[tuple(slice(-1, None) if s < 0 else slice(0, 1) for s in array.strides)]
+    flat = as_strided(corner, ((high - low) // width,), (width,), writeable=array.flags.writeable)
+    return Buffer(flat, offset=-low // width, address=tensor.pointer + low)

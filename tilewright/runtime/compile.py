@@ -1,0 +1,57 @@
+"""`compile_module`: from a tensor-level module to a kernel that can be called."""
+
+from __future__ import annotations
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.dialects.verify import verify_module
+from tilewright.runtime.backends.base import Backend
+from tilewright.runtime.backends.select import choose
+from tilewright.runtime.kernel import Kernel, expect_one_of
+from tilewright.runtime.variants import CompiledEntry
+
+
+def entry_names(module: ModuleOp) -> list[str]:
+    """The public functions of a module, in order."""
+    return [
+        op.sym_name.data
+        for op in module.ops
+        if isinstance(op, func.FuncOp)
+        and not op.is_declaration
+        and (op.sym_visibility is None or op.sym_visibility.data == "public")
+    ]
+
+
+def compile_module(
+    module: ModuleOp, target: str = "auto", arch: str | None = None, entry: str | None = None
+) -> Kernel:
+    """Compile one entry of a tensor-level module; the module is left as it is.
+
+    `target` is auto, cuda, sim or reference; `arch` the architecture to lower for (the GPU's own by default, sm_80
+    without one); `entry` names the function where several are public. The tensor half of the compiler and the launch
+    plan run here, each kernel variant when a call first chooses it. Raises `TilewrightError`.
+    """
+    name = expect_one_of(entry_names(module), entry)
+    choice = choose(target, arch)
+    verify_module(module)
+    compiled = CompiledEntry(module, name, choice.arch)
+    backend = _backend(choice.backend, compiled)
+    if choice.backend != "reference":
+        # What is wrong with the program shows when it is compiled, not when it is called.
+        _ = compiled.planned
+    return Kernel(compiled, backend, choice.reason)
+
+
+def _backend(name: str, entry: CompiledEntry) -> Backend:
+    if name == "cuda":
+        from tilewright.runtime.backends.cuda import CudaBackend
+
+        return CudaBackend(entry)
+    if name == "sim":
+        from tilewright.runtime.backends.sim import SimBackend
+
+        return SimBackend(entry)
+    from tilewright.runtime.backends.reference import ReferenceBackend
+
+    return ReferenceBackend(entry)
