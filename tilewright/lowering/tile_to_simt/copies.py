@@ -7,13 +7,13 @@ width > 1 the first of a group decides for all, since the size is a multiple of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, StoreOp
+from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, RegsLoadOp, RegsStoreOp, StoreOp
 from tilewright.dialects.simt.types import RegsType, regs_type
 from tilewright.dialects.tile.compute import CopyOp, buffer_type
 from tilewright.dialects.tile.types import BufType, DimDistribution
@@ -68,47 +68,106 @@ def lower_copy(kernel: Kernel, op: CopyOp) -> None:
     layout = op.distribution
     if layout is None or op.width is None:
         raise error_at(op, "tile.copy: expected a scheduled copy, got one without a distribution and a width")
-    width = op.width.value.data
+    load, store = op.widths
     dims = layout.dims
-    _check(op, tile, dims, width)
+    _check(op, tile, dims)
     places = [thread_place(builder, dim) for dim in dims]
     source = _memory(kernel, op.source, op.source_offsets, places, op.bound_words)
     target = _memory(kernel, op.target, op.target_offsets, places, op.bound_words)
     if target is not None:
         target.mask = first_copy(builder, dims)
-    for memory in (source, target):
-        if width > 1 and memory is not None and constant_of(memory.strides[-1]) != 1:
-            raise error_at(op, f"tile.copy: width {width} needs a last stride that is known to be 1")
+    for memory, width in ((source, load), (target, store)):
+        if width > 1 and memory is not None and (not dims or constant_of(memory.strides[op.vector_dim]) != 1):
+            raise error_at(op, f"tile.copy: width {width} needs a stride along dim {op.vector_dim} that is known to be 1")
+    step = max(load if source is not None else 1, store if target is not None else 1)
     with ExitStack() as loops:
         registers: list[SSAValue] = []
         for d, (dim, size) in enumerate(zip(dims, tile.sizes, strict=True)):
-            step = width if d == tile.rank - 1 else 1
-            local = loops.enter_context(each_local(builder, dim, size, step=step))
+            local = loops.enter_context(each_local(builder, dim, size, step=step if d == op.vector_dim else 1))
             registers.append(local.register)
             for memory in (source, target):
                 if memory is not None and local.place is not None:
                     memory.enter(builder, d, local.place)
         if source is not None and target is not None:
-            alloc = RegsAllocOp(regs_type([width], element_type(tile.element)))
+            alloc = RegsAllocOp(regs_type([step], element_type(tile.element)))
             builder.add(alloc)
-            regs, registers = alloc.res, [builder.constant(0, I32)]
+            _move(builder, _Side(source, load), alloc.res, None, op, loads=True)
+            _move(builder, _Side(target, store), alloc.res, None, op, loads=False)
+            return
+        regs = kernel.values[op.source if source is None else op.target]
+        side = _Side(target, store) if source is None else _Side(source, load)
+        assert side.memory is not None
+        _move(builder, side, regs, registers, op, loads=source is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    memory: _Memory
+    width: int
+
+
+def _move(
+    builder: Builder,
+    side: _Side,
+    regs: SSAValue,
+    registers: Sequence[SSAValue] | None,
+    op: CopyOp,
+    *,
+    loads: bool,
+) -> None:
+    """One group of neighbouring elements between memory and registers, `side.width` at a time.
+
+    `registers` None: the group fills `regs`, which has one dim. Else it sits at `registers`, neighbouring along the copy's vector dim; when that is
+    not the last dim of the array, it goes through registers of its own.
+    """
+    assert isinstance(regs.type, RegsType)
+    memory, width = side.memory, side.width
+
+    def access(array: SSAValue, indices: Sequence[SSAValue], address: SSAValue) -> None:
+        if loads:
+            builder.add(LoadOp(memory.pointer, address, array, indices, width, memory.mask, op.other))
         else:
-            regs = kernel.values[op.source if source is None else op.target]
-        assert isinstance(regs.type, RegsType)
-        if source is not None:
-            builder.add(LoadOp(source.pointer, source.address, regs, registers, width, source.mask, op.other))
-        if target is not None:
-            builder.add(StoreOp(regs, registers, target.pointer, target.address, width, target.mask))
+            builder.add(StoreOp(array, indices, memory.pointer, address, width, memory.mask))
+
+    if registers is None:
+        group = regs.type.sizes[0]
+        stride = memory.strides[op.vector_dim] if memory.strides else builder.constant(1)
+        with builder.unroll(group // width) as i:
+            first = builder.mul_int(i, builder.constant(width, I32))
+            step = builder.mul_int(builder.widen(first), stride)
+            access(regs, [first], builder.add_int(memory.address, step))
+        return
+    if width == 1 or op.vector_dim == len(registers) - 1:
+        access(regs, registers, memory.address)
+        return
+    line = RegsAllocOp(regs_type([width], regs.type.element))
+    builder.add(line)
+
+    def each(move: Callable[[SSAValue, list[SSAValue]], None]) -> None:
+        with builder.unroll(width) as i:
+            moved = list(registers)
+            moved[op.vector_dim] = builder.add_int(moved[op.vector_dim], i)
+            move(i, moved)
+
+    def spread(i: SSAValue, place: list[SSAValue]) -> None:
+        builder.add(RegsStoreOp(builder.add(RegsLoadOp(line.res, [i])).results[0], regs, place))
+
+    def gather(i: SSAValue, place: list[SSAValue]) -> None:
+        builder.add(RegsStoreOp(builder.add(RegsLoadOp(regs, place)).results[0], line.res, [i]))
+
+    zero = [builder.constant(0, I32)]
+    if loads:
+        access(line.res, zero, memory.address)
+        each(spread)
+    else:
+        each(gather)
+        access(line.res, zero, memory.address)
 
 
-def _check(op: CopyOp, tile: BufType, dims: Sequence[DimDistribution], width: int) -> None:
+def _check(op: CopyOp, tile: BufType, dims: Sequence[DimDistribution]) -> None:
     """Raise unless the distribution fits the tile and vector accesses go along neighbouring elements."""
     if len(dims) != tile.rank:
         raise error_at(op, f"tile.copy: expected a distribution of {tile.rank} dims, got {len(dims)}")
     for size, dim in zip(tile.sizes, dims, strict=True):
         if size % (dim.threads * dim.vector):
             raise error_at(op, f"tile.copy: size {size} is no multiple of threads {dim.threads} times vector {dim.vector}")
-    if width > 1 and not dims:
-        raise error_at(op, f"tile.copy: expected width 1 for a tile of rank 0, got {width}")
-
-
