@@ -1,0 +1,52 @@
+"""The pass `verify-facts`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.dialects.sym import Expr, Relation
+from tilewright.dialects.tile.compute import CopyOp
+from tilewright.passes.core import TilewrightPass, error_at
+from tilewright.passes.tile_analysis import KernelScopes, buf, global_side, kernels_of
+from tilewright.passes.vectorise import provable_width
+
+
+@dataclass(frozen=True)
+class VerifyFactsPass(TilewrightPass):
+    """Proves again every fact that stands on a copy with global memory: bounds that are `proved`, and widths above one. Changes nothing.
+
+    A fact that does not follow from the module's facts and what the kernel assumes is an error at the copy. Serves at any stage of tile IR.
+    """
+
+    name = "verify-facts"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in kernels_of(op):
+            scopes = KernelScopes(kernel)
+            for inner in kernel.walk():
+                if isinstance(inner, CopyOp) and global_side(inner) is not None:
+                    self._bounds(inner, scopes)
+                    self._width(inner, scopes)
+
+    def _bounds(self, copy: CopyOp, scopes: KernelScopes) -> None:
+        side = global_side(copy)
+        assert side is not None
+        buffer, offsets = side
+        for d, (word, size) in enumerate(zip(copy.bound_words, copy.tile_type.sizes, strict=True)):
+            if word != "proved":
+                continue
+            start = scopes.at(copy).expr(offsets[d]) if offsets else Expr.const(0)
+            inside = Relation(start + (size - 1), "<", buf(buffer).dims[d])
+            if not scopes.proved(copy, inside):
+                raise error_at(copy, f"the bound of dim {d} is said to be proved, but this does not follow: {inside}")
+
+    def _width(self, copy: CopyOp, scopes: KernelScopes) -> None:
+        load, store = copy.widths
+        width = load if copy.spaces[0] == "global" else store
+        if width > 1:
+            provable = provable_width(copy, copy.vector_dim, scopes)
+            if provable < width:
+                raise error_at(copy, f"accesses of {width} elements are not proved to be aligned and inside; {provable} are")
