@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given, settings
@@ -200,3 +202,13 @@ def test_divisions_by_zero_and_missing_values_are_errors() -> None:
 def test_expressions_are_immutable() -> None:
     with pytest.raises(AttributeError):
         Expr.symbol("x").terms = ()
+
+
+def test_the_algebra_imports_neither_xdsl_nor_numpy() -> None:
+    program = (
+        "import sys; from tilewright.dialects.sym import Facts, parse_relation; "
+        "Facts().prove(parse_relation('S + 1 > S')); "
+        "print([m for m in ('xdsl', 'numpy', 'sympy') if m in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"

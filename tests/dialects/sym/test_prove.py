@@ -250,3 +250,23 @@ def test_no_answer_is_contradicted_by_enumeration(
             assert low is None or low <= value, env
             assert high is None or value <= high, env
             assert divides is not (Answer.DISPROVED if value % divisor == 0 else Answer.PROVED), env
+
+
+def test_a_proof_names_the_statements_it_rests_on() -> None:
+    facts = Facts()
+    facts.declare("K", multiple_of=16, reason="k.mlir:1:1")
+    facts.declare("other", multiple_of=16, min=3, reason="k.mlir:2:1")
+    facts.add(parse_relation("k mod 16 == 0"), "k.mlir:3:1")
+    facts.add(parse_relation("k < K"), "k.mlir:4:1")
+    assert facts.reasons(parse_relation("k + 15 < K")) == {
+        "K mod 16 == 0 (k.mlir:1:1)",
+        "k mod 16 == 0 (k.mlir:3:1)",
+        "k < K (k.mlir:4:1)",
+    }
+    assert facts.reasons(parse_relation("k + 16 < K")) is None
+
+
+def test_a_proof_by_divisibility_names_its_statement() -> None:
+    facts = scope({}, "(x*y) mod 8 == 0")
+    reasons = facts.reasons(parse_relation("(x*y) mod 4 == 0"))
+    assert reasons == {"(x*y) mod 8 == 0 ((x*y) mod 8 == 0)"}

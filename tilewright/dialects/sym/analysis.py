@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import count
+from operator import add, mul, sub
+from typing import Final
 from weakref import WeakKeyDictionary
 
-from xdsl.dialects.arith import AddiOp, ConstantOp, MuliOp, SubiOp
 from xdsl.dialects.builtin import FileLineColLoc, IndexType, IntegerAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.diagnostics import SourceLocation
-from tilewright.dialects.sym.expr import Expr, as_expr, hidden_symbol, is_name
+from tilewright.dialects.sym.expr import Expr, as_expr, floordiv, hidden_symbol, is_name, smax, smin
 from tilewright.dialects.sym.facts import Facts
 from tilewright.dialects.sym.ops import ApplyOp, RequireOp, SymbolOp
 from tilewright.dialects.sym.relation import Relation
@@ -55,6 +56,22 @@ def _reason(op: Operation) -> str:
     return op.name if location is None else str(location)
 
 
+def _round_up(a: Expr, b: Expr) -> Expr:
+    """The ceiling of a / b for either sign of b, unlike `ceildiv`."""
+    return -floordiv(-a, b)
+
+
+_ARITH: Final[dict[str, Callable[..., Expr]]] = {
+    "arith.addi": add,
+    "arith.subi": sub,
+    "arith.muli": mul,
+    "arith.floordivsi": floordiv,
+    "arith.ceildivsi": _round_up,
+    "arith.minsi": smin,
+    "arith.maxsi": smax,
+}
+# By name, so that reading an index does not import the dialect.
+
 _VALUE_SYMBOLS: WeakKeyDictionary[SSAValue, Expr] = WeakKeyDictionary()
 _NUMBERS = count()
 # Symbols that stand for SSA values. One table for all scopes: two values never share a symbol, whatever scopes meet.
@@ -72,8 +89,9 @@ def value_symbol(value: SSAValue) -> Expr:
 class IndexScope:
     """Expressions of SSA index values, and facts on them.
 
-    A value seen through (`sym.apply`, `arith.constant`, and sums, differences and products of index type in `arith`)
-    is the expression it computes; any other value is a hidden symbol of its own (`value_symbol`).
+    A value seen through (`sym.apply`, and constants, sums, products, floor and ceiling divisions, minima and maxima of
+    index type in `arith`) is the expression it computes, taken not to overflow; any other value is a hidden symbol of
+    its own (`value_symbol`).
     """
 
     def __init__(self, facts: Facts | None = None) -> None:
@@ -137,15 +155,11 @@ class IndexScope:
             return op.expr.data.substitute(bindings)
         if not isinstance(op, Operation) or not isinstance(value.type, IndexType):
             return None
-        if isinstance(op, ConstantOp):
-            return Expr.const(op.value.value.data) if isinstance(op.value, IntegerAttr) else None
-        if isinstance(op, AddiOp):
-            return self.expr(op.lhs) + self.expr(op.rhs)
-        if isinstance(op, SubiOp):
-            return self.expr(op.lhs) - self.expr(op.rhs)
-        if isinstance(op, MuliOp):
-            return self.expr(op.lhs) * self.expr(op.rhs)
-        return None
+        if op.name == "arith.constant":
+            constant = op.properties.get("value")
+            return Expr.const(constant.value.data) if isinstance(constant, IntegerAttr) else None
+        function = _ARITH.get(op.name)
+        return None if function is None else function(*(self.expr(operand) for operand in op.operands))
 
 
 def index_expr(value: SSAValue, scope: IndexScope | None = None) -> Expr:

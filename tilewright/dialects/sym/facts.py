@@ -95,6 +95,26 @@ class Facts:
             self._answers[key] = found
         return found
 
+    def reasons(self, relation: Relation) -> frozenset[str] | None:
+        """The statements that a proof of the relation rests on, each once; None unless the relation is PROVED.
+
+        The set suffices for the proof. It may name a range that a shorter proof would not need.
+        """
+        if self.prove(relation) is not Answer.PROVED:
+            return None
+        knowledge = self._knowledge
+        if knowledge.contradiction is not None:
+            return knowledge.contradiction
+        sides = [_as_nonnegative(relation)]
+        if relation.op == "==":
+            sides = [relation.lhs - relation.rhs, relation.rhs - relation.lhs]
+        result = knowledge.solution_reasons(sides[0])
+        for side in sides:
+            found = nonnegative(knowledge, side)
+            # A proof by divisibility alone leaves no trail: name everything known.
+            result |= knowledge.all_reasons() if found is None else found
+        return result
+
     def contradiction(self) -> str | None:
         """The statements that cannot all hold, in one line, or None when no contradiction is found."""
         knowledge = self._knowledge
@@ -184,9 +204,9 @@ class Facts:
 
 
 def _as_nonnegative(relation: Relation) -> Expr:
-    """The expression that is at least 0 exactly where an inequality of integers holds."""
+    """The expression that is at least 0 exactly where an inequality of integers holds; one side of an equality."""
     match relation.op:
-        case ">=":
+        case ">=" | "==":
             return relation.lhs - relation.rhs
         case ">":
             return relation.lhs - relation.rhs - 1

@@ -143,8 +143,15 @@ class Knowledge:
             return expr
         return expr.substitute({name: self.solved[name][0] for name in expr.symbols if name in self.solved})
 
-    def _reasons_of(self, expr: Expr) -> Reasons:
+    def solution_reasons(self, expr: Expr) -> Reasons:
+        """Labels of the statements that solved the symbols of `expr`."""
         return _NONE.union(*(self.solved[name][1] for name in expr.symbols if name in self.solved))
+
+    def all_reasons(self) -> Reasons:
+        """Labels of all statements that anything known rests on."""
+        sets = [why for _, why in self.solved.values()]
+        sets += [why for known in self.ranges.values() for why in (known.low_reasons, known.high_reasons)]
+        return _NONE.union(*sets, *self.facts.values(), *self.congruences.values())
 
     def _run(self, statements: list[tuple[str, Expr, int, Reasons]]) -> None:
         self._queue.extend(statements)
@@ -159,7 +166,7 @@ class Knowledge:
         self._queue.clear()
 
     def _take(self, kind: str, expr: Expr, modulus: int, reasons: Reasons) -> None:
-        reasons = reasons | self._reasons_of(expr)
+        reasons = reasons | self.solution_reasons(expr)
         expr = self.normal(expr)
         if kind == "ge":
             self._nonnegative(expr, reasons)
