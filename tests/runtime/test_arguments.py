@@ -16,14 +16,9 @@ import pytest
 
 from tilewright.diagnostics import TilewrightError, TilewrightWarning
 from tilewright.runtime import dlpack, dtypes
-from tilewright.runtime.arguments import (
-    TensorArgument,
-    check_shape,
-    contiguous_strides,
-    intake,
-    normalised_strides,
-)
+from tilewright.runtime.arguments import intake
 from tilewright.runtime.streams import current_stream_of, stream_handle
+from tilewright.runtime.tensor_argument import TensorArgument, check_shape, contiguous_strides, normalised_strides
 
 
 class CudaArray:

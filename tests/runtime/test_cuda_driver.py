@@ -239,6 +239,9 @@ def test_errors_are_one_line(driver: FakeDriver) -> None:
     driver.raw_status = 1
     with pytest.raises(TilewrightError, match=r"kernel 'k', .*: status 1"):
         function.launch((1, 1, 1), 1024, 0, b"", 0x9999)
+    driver.raw_status = 0
+    with pytest.raises(TilewrightError, match=r"grid \(4294967297, 1, 1\), .*: more blocks than a grid may have"):
+        function.launch((2**32 + 1, 1, 1), 32, 0, b"", 0x9999)
 
 
 def test_out_of_memory_names_what_was_wanted_and_free(driver: FakeDriver) -> None:

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright.diagnostics import TilewrightError
-from tilewright.runtime.arguments import TensorArgument, intake
+from tilewright.runtime.arguments import intake
 from tilewright.runtime.output_rules import check_output, overlaps_itself, share_elements
+from tilewright.runtime.tensor_argument import TensorArgument
 
 BUFFER = np.zeros((8, 12), np.float32)
 

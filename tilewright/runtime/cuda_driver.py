@@ -317,6 +317,8 @@ class Function:
             except (_pycuda().Error, OverflowError, TypeError) as problem:
                 raise self._refusal(_one_line(problem), grid, block, smem_bytes) from None
             return
+        if not 0 < max(grid) < 1 << 31:  # ctypes would cut it to 32 bits without a word
+            raise self._refusal("more blocks than a grid may have", grid, block, smem_bytes)
         status = self._raw_function().launch(grid, block, smem_bytes, bytes(args), stream)
         if status:
             raise self._refusal(libcuda.error_text(status), grid, block, smem_bytes)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.diagnostics import TilewrightError
-from tilewright.runtime.arguments import TensorArgument, described
+from tilewright.runtime.tensor_argument import TensorArgument, described
 
 OVERLAP_WORK = 20_000
 """Candidates that the exact test of two layouts may try before overlap is assumed."""

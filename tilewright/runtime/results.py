@@ -9,10 +9,10 @@ import numpy as np
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.runtime import dlpack, dtypes
-from tilewright.runtime.arguments import ArgumentKind, DeviceKind, TensorArgument, contiguous_strides
 from tilewright.runtime.cuda_driver import Device
 from tilewright.runtime.cuda_driver import device as cuda_device
 from tilewright.runtime.streams import stream_handle
+from tilewright.runtime.tensor_argument import ArgumentKind, DeviceKind, TensorArgument, contiguous_strides
 from tilewright.runtime.transfers import download, new_on_device
 
 _TORCH_NAMES = {

@@ -8,8 +8,8 @@ import numpy as np
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.runtime import dtypes, libcuda
-from tilewright.runtime.arguments import TensorArgument, byte_span, contiguous_strides, normalised_strides
 from tilewright.runtime.cuda_driver import Device
+from tilewright.runtime.tensor_argument import TensorArgument, byte_span, contiguous_strides, normalised_strides
 
 WASTE = 2
 """A strided array is copied as the bytes it spans while these are at most this many times its elements' bytes."""
