@@ -14,9 +14,9 @@ from tilewright.runtime.numerics import Array, storage_dtype
 class Buffer:
     """One pointer argument: element 0 of the pointer is `data[offset]`.
 
-    `data` is a flat array in the element's storage dtype (bf16: ml_dtypes.bfloat16; i1: bool), written in place. Element
-    indices from `low` up to, not including, `high` may be accessed; by default all of `data`. `address` is the byte
-    address of `data[0]` as far as alignment and sectors go.
+    `data` is a flat array in the element's storage dtype (bf16: ml_dtypes.bfloat16; i1: bool), written in place.
+    Element indices from `low` up to, not including, `high` may be accessed; by default all of `data`. `address` is the
+    byte address of `data[0]` as far as alignment and sectors go.
     """
 
     data: Array

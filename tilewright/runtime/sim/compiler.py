@@ -81,6 +81,8 @@ class Compiler:
     """Greatest product of vectorised loop counts."""
     address_values: set[SSAValue] = field(default_factory=set[SSAValue])
     """Values that some address or mask is computed from."""
+    access_sites: list[Site] = field(default_factory=list[Site])
+    """The loads and stores, in text order."""
     ordinals: dict[Operation, int] = field(default_factory=dict[Operation, int])
 
     @property
@@ -154,6 +156,15 @@ def sequence(parts: Sequence[Compiled]) -> Compiled:
                 part.run(state)
 
     return Compiled(run_waiting, True)
+
+
+def nothing() -> Compiled:
+    """An op that does nothing when it runs."""
+
+    def run(state: State) -> None:
+        del state
+
+    return Compiled(run, False)
 
 
 def around(run: WaitingStep, waits: bool) -> Compiled:

@@ -6,7 +6,7 @@ A mask that is true everywhere is None.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import cast
 
 import numpy as np
@@ -18,7 +18,8 @@ from tilewright.dialects.location import location_of
 from tilewright.dialects.simt.structure import UnrollOp
 from tilewright.dialects.simt.sync import BarrierOp
 from tilewright.runtime.numerics import Array, integer_dtype
-from tilewright.runtime.sim.compiler import Compiled, CompileFn, Compiler, Loop, around
+from tilewright.runtime.sim.addresses import move_marks, report_control
+from tilewright.runtime.sim.compiler import Compiled, CompileFn, Compiler, Loop, around, nothing
 from tilewright.runtime.sim.report import Site
 from tilewright.runtime.sim.state import BarrierWait, State, Waiting
 from tilewright.runtime.sim.vectorise import MAX_ITERATIONS, is_parallel
@@ -75,7 +76,7 @@ def compile_if(compiler: Compiler, op: scf.IfOp) -> Compiled:
     arms: list[tuple[Compiled, list[int]]] = []
     for region in (op.true_region, op.false_region):
         if not region.blocks:
-            arms.append((Compiled(lambda state: None, False), []))
+            arms.append((nothing(), []))
             continue
         block = region.block
         body = compiler.block(block)
@@ -83,11 +84,14 @@ def compile_if(compiler: Compiler, op: scf.IfOp) -> Compiled:
         yielded = [compiler.slot(v) for v in last.operands] if isinstance(last, scf.YieldOp) else []
         arms.append((body, yielded))
     targets = [compiler.slot(r) for r in op.results]
+    place = str(compiler.site(op))
     (true_body, true_values), (false_body, false_values) = arms
 
     def run(state: State) -> Generator[Waiting, None, None]:
         env = state.env
         where: Array = env[condition]
+        if state.poisoned:
+            report_control(state, [condition], place)
         outer = state.mask
         on_true, true_mask = narrow(outer, where)
         on_false, false_mask = (False, None) if on_true and true_mask is None else narrow(outer, ~where)
@@ -98,6 +102,10 @@ def compile_if(compiler: Compiler, op: scf.IfOp) -> Compiled:
             state.mask = false_mask
             yield from false_body.drive(state)
         state.mask = outer
+        if state.poisoned:
+            for target, *sources in zip(targets, true_values, false_values, strict=True):
+                move_marks(state, target, sources)
+        found: list[Array]
         if not on_false:
             found = [env[s] for s in true_values]
         elif not on_true:
@@ -121,14 +129,16 @@ def compile_for(compiler: Compiler, op: scf.ForOp) -> Compiled:
     targets = [compiler.slot(r) for r in op.results]
     dtype = integer_dtype(op.lb.type)
     location = location_of(op)
+    place = str(compiler.site(op))
 
     def run(state: State) -> Generator[Waiting, None, None]:
         env = state.env
         low, high, by = env[lower], env[upper], env[step]
         if by.min() <= 0:
             raise TilewrightError(f"scf.for: expected a positive step, got {int(by.min())}", location)
-        for target, source in zip(carried, initial, strict=True):
-            env[target] = env[source]
+        if state.poisoned:
+            report_control(state, [lower, upper, step], place)
+        _carry(state, carried, initial)
         if low.size == high.size == by.size == 1:
             for i in range(int(low.item()), int(high.item()), int(by.item())):
                 env[variable] = np.full((1, 1), i, dtype)
@@ -137,12 +147,10 @@ def compile_for(compiler: Compiler, op: scf.ForOp) -> Compiled:
                 else:
                     body.run(state)
                 if carried:
-                    for target, value in zip(carried, [env[s] for s in yielded], strict=True):
-                        env[target] = value
+                    _carry(state, carried, yielded)
         else:
             yield from masked(state, low, high, by)
-        for target, source in zip(targets, carried, strict=True):
-            env[target] = env[source]
+        _carry(state, targets, carried)
 
     def masked(state: State, low: Array, high: Array, by: Array) -> Generator[Waiting, None, None]:
         env = state.env
@@ -156,6 +164,9 @@ def compile_for(compiler: Compiler, op: scf.ForOp) -> Compiled:
             active = state.mask
             env[variable] = at.astype(dtype)
             yield from body.drive(state)
+            if state.poisoned:
+                for target, source in zip(carried, yielded, strict=True):
+                    move_marks(state, target, [target, source])
             new = [env[s] for s in yielded]
             for target, value in zip(carried, new, strict=True):
                 env[target] = value if active is None else np.where(active, value, env[target])
@@ -163,6 +174,20 @@ def compile_for(compiler: Compiler, op: scf.ForOp) -> Compiled:
         state.mask = outer
 
     return around(run, body.waits)
+
+
+def _carry(state: State, targets: Sequence[int], sources: Sequence[int]) -> None:
+    """Assign all at once: a source may be another's target."""
+    if state.poisoned:
+        marks = [state.poisoned.get(s) for s in sources]
+        for target, mark in zip(targets, marks, strict=True):
+            if mark is None:
+                state.poisoned.pop(target, None)
+            else:
+                state.poisoned[target] = mark
+    env = state.env
+    for target, value in zip(targets, [env[s] for s in sources], strict=True):
+        env[target] = value
 
 
 def compile_barrier(compiler: Compiler, op: BarrierOp) -> Compiled:

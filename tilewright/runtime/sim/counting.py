@@ -1,9 +1,9 @@
 """How much of the memory system one access uses: sectors of global memory, wavefronts of shared memory.
 
-Plain functions on byte addresses, without IR. Rules: a warp's request to global memory moves each distinct 32-byte sector
-once. Shared memory has 32 banks of 4 bytes; a request is served in phases of 32, 16 or 8 lanes for accesses of up to 4,
-of 8 and of 16 bytes a lane, and a phase takes as many wavefronts as the bank with most distinct words has. Sectors and
-4-byte wavefronts agree with an H200's counters (0.2 to 3 percent more wavefronts there, from arbitration).
+Plain functions on byte addresses, without IR. Rules: a warp's request to global memory moves each distinct 32-byte
+sector once. Shared memory has 32 banks of 4 bytes; a request is served in phases of 32, 16 or 8 lanes for accesses of
+up to 4, of 8 and of 16 bytes a lane, and a phase takes as many wavefronts as the bank with most distinct words has.
+Sectors and 4-byte wavefronts agree with an H200's counters (0.2 to 3 percent more wavefronts there, from arbitration).
 """
 
 from __future__ import annotations

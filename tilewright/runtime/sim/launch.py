@@ -20,12 +20,15 @@ from tilewright.dialects.simt.structure import KernelOp
 from tilewright.dialects.simt.types import GlobalType
 from tilewright.runtime.numerics import integer_dtype
 from tilewright.runtime.scalar_ops import quiet
+from tilewright.runtime.sim.addresses import address_values
 from tilewright.runtime.sim.buffers import Buffer
 from tilewright.runtime.sim.compiler import Compiled, Compiler, Level
 from tilewright.runtime.sim.control import control_table
 from tilewright.runtime.sim.memory import memory_table
+from tilewright.runtime.sim.observers import shared_cell
+from tilewright.runtime.sim.races import EpochModel, GlobalOrder
 from tilewright.runtime.sim.registers import register_table
-from tilewright.runtime.sim.report import Report
+from tilewright.runtime.sim.report import Report, Site, SiteCounts
 from tilewright.runtime.sim.scalars import scalar_table
 from tilewright.runtime.sim.schedule import run_roles
 from tilewright.runtime.sim.state import BlockBarrier, Shared, State
@@ -47,6 +50,10 @@ class Program:
     slot_count: int
     pointer_slots: tuple[int, ...]
     scalar_slots: tuple[int, ...]
+    cell: int
+    """Bytes of a cell of the race model."""
+    access_sites: tuple[Site, ...]
+    """The loads and stores, in text order; empty at level `fast`."""
     bytes_per_block: int
     """Bound on the memory of one block's live values."""
 
@@ -65,12 +72,16 @@ class Program:
     ) -> Report:
         """Run all `grid` blocks on the buffers, in place; raises TilewrightError for arguments that do not fit."""
         self._check_arguments(buffers, scalars, grid)
-        report = Report(self.level, grid)
+        report = Report(self.level, grid, {site: SiteCounts() for site in self.access_sites})
+        order = GlobalOrder() if self.level == "check" else None
         size = self.batch_size(grid) if batch is None else max(1, batch)
         with quiet():
             for first in range(0, grid, size):
                 count = min(size, grid - first)
                 state = self._state(report, list(buffers), scalars, first, count)
+                if order is not None:
+                    state.order = order
+                    state.races = EpochModel(count, state.threads, state.shared.pitch // self.cell)
                 if not run_roles([self.body.drive(state)], report, first):
                     break
                 if progress is not None:
@@ -113,20 +124,35 @@ def overlap(buffers: Sequence[Buffer]) -> bool:
 def compile_kernel(kernel: KernelOp, level: Level = "fast", *, aliased: bool = True, vectorise: bool = True) -> Program:
     """Compile a kernel for one level; `aliased` is false when no two buffers will overlap.
 
-    `vectorise` turns off that independent `simt.unroll` iterations run as one array axis. Raises TilewrightError, at the
-    op, for what the simulator cannot run.
+    `vectorise` turns off that independent `simt.unroll` iterations run as one array axis. Raises TilewrightError, at
+    the op, for what the simulator cannot run.
     """
     if level not in ("fast", "count", "check"):
         raise TilewrightError(f"expected level fast, count or check, got {level!r}", location_of(kernel))
     table = scalar_table() | register_table() | memory_table() | control_table()
     compiler = Compiler(kernel, level, aliased, vectorise, table)
+    if compiler.checks:
+        compiler.address_values = address_values(kernel)
     pointers = tuple(compiler.slot(p) for p in kernel.pointers)
     scalars = tuple(compiler.slot(s) for s in kernel.scalars)
     body = compiler.block(kernel.body.block)
     # A handful of temporaries of 8 bytes, as wide as the widest nest of vectorised loops.
     per_thread = compiler.bytes_per_thread + 8 * 6 * compiler.widest + 8 * compiler.slot_count // 4
-    per_block = per_thread * kernel.threads.value.data + kernel.smem.value.data
-    return Program(kernel, level, aliased, body, compiler.slot_count, pointers, scalars, per_block)
+    # The race model keeps two words for each cell, the counters an address for each lane.
+    smem_bytes = kernel.smem.value.data * (1 + (16 // shared_cell(compiler) if compiler.checks else 0))
+    per_block = per_thread * kernel.threads.value.data + smem_bytes
+    return Program(
+        kernel,
+        level,
+        aliased,
+        body,
+        compiler.slot_count,
+        pointers,
+        scalars,
+        shared_cell(compiler),
+        tuple(compiler.access_sites),
+        per_block,
+    )
 
 
 def simulate(
@@ -142,8 +168,8 @@ def simulate(
     """Run `grid` blocks of a kernel on `buffers`, one for each pointer, and `scalars`, the values of its `params`.
 
     The buffers are written in place. `batch` is how many blocks run at once (by default as many as fit in 256 MiB);
-    `progress` is called with (blocks done, blocks). Raises TilewrightError for arguments that do not fit, for an op that
-    the simulator does not know, and below level `check` for an access outside its buffer.
+    `progress` is called with (blocks done, blocks). Raises TilewrightError for arguments that do not fit, for an op
+    that the simulator does not know, and below level `check` for an access outside its buffer.
     """
     program = compile_kernel(kernel, level, aliased=overlap(buffers))
     return program.run(buffers, scalars, grid=grid, batch=batch, progress=progress)

@@ -1,14 +1,13 @@
 """Loads and stores: global and shared memory, masks, vector accesses; and what each level adds to them.
 
-An access of `width` elements has one more axis in front of the loop axes. At every level an access outside its buffer is
-found: `fast` and `count` stop with an error, `check` reports it, moves the lane to a legal element and goes on.
+An access of `width` elements has one more axis in front of the loop axes. At every level an access outside its buffer
+is found: `fast` and `count` stop with an error, `check` reports it, moves the lane to a legal element and goes on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr
@@ -20,14 +19,11 @@ from tilewright.dialects.simt.memory import LoadOp, SharedOp, StoreOp
 from tilewright.dialects.simt.types import GlobalType, SharedType
 from tilewright.runtime.numerics import Array, round_to, storage_dtype
 from tilewright.runtime.scalar_ops import carrier_dtype
-from tilewright.runtime.sim.compiler import Compiled, CompileFn, Compiler
-from tilewright.runtime.sim.observers import observers
+from tilewright.runtime.sim.compiler import Compiled, CompileFn, Compiler, nothing
+from tilewright.runtime.sim.observers import Observer, observers
 from tilewright.runtime.sim.registers import RegisterAccess, check_initialised, memory_registers
 from tilewright.runtime.sim.report import Site
 from tilewright.runtime.sim.state import State
-
-Observer: TypeAlias = Callable[[State, Array, "Array | None"], None]
-"""Called with the element index (loop axes..., blocks or 1, threads or 1) and the active lanes (None: all)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +46,7 @@ class Access:
     shared_count: int
     """Elements of a shared array."""
     checks: bool
-    observers: tuple[Any, ...]
+    observers: tuple[Observer, ...]
 
     def bounds(self, state: State) -> tuple[int, int]:
         """First legal element index, and one past the last."""
@@ -101,7 +97,7 @@ class Access:
         return np.where(active, index, first), active
 
     def positions(self, state: State, index: Array) -> tuple[Array, Array]:
-        """(flat memory, positions in it): (width, loop axes..., blocks or 1, threads or 1); no width axis for width 1."""
+        """(flat memory, positions in it): (width if over 1, loop axes..., blocks or 1, threads or 1)."""
         if self.argument >= 0:
             buffer = state.buffers[self.argument]
             memory = buffer.data
@@ -208,7 +204,7 @@ def compile_load(compiler: Compiler, op: LoadOp) -> Compiled:
 def written(compiler: Compiler, regs: SSAValue, registers: RegisterAccess) -> Callable[[State], None]:
     """A function that marks the registers as written, at level `check`."""
     if not compiler.checks:
-        return lambda state: None
+        return nothing().step()
     slot = compiler.shadows[regs]
 
     def mark(state: State) -> None:
@@ -222,7 +218,7 @@ def compile_store(compiler: Compiler, op: StoreOp) -> Compiled:
     access = make_access(compiler, op)
     registers = memory_registers(compiler, op)
     initialised = check_initialised(compiler, op, op.regs, registers) if compiler.checks else None
-    # The last of several stores to one element must be that of the last iteration: the outermost loop's axis goes first.
+    # The last of several stores to one element is that of the last iteration: the outermost loop's axis goes first.
     reorder = access.axes > 1
     front = 1 if access.width > 1 else 0
     order = (*range(front), *reversed(range(front, front + access.axes)), front + access.axes, front + access.axes + 1)
@@ -254,8 +250,7 @@ def compile_store(compiler: Compiler, op: StoreOp) -> Compiled:
 
 def compile_shared(compiler: Compiler, op: SharedOp) -> Compiled:
     """A shared array: only its place matters, and accesses know it."""
-    del compiler, op
-    return Compiled(lambda state: None, False)
+    return nothing()
 
 
 def memory_table() -> dict[type[Operation], CompileFn]:

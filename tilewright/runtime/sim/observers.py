@@ -1,16 +1,189 @@
-"""What the levels `count` and `check` do at each load and store, beside the access itself."""
+"""What the levels `count` and `check` do at each load and store, beside the access itself.
+
+An observer is called with the element index (loop axes..., blocks or 1, threads or 1), legal where a lane is active,
+and the active lanes (None: all).
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import prod
+from typing import TypeAlias
 
-from tilewright.dialects.simt.memory import LoadOp, StoreOp
+import numpy as np
+from xdsl.dialects.builtin import IntegerType
+
+from tilewright.dialects.simt.memory import LoadOp, SharedOp, StoreOp
+from tilewright.dialects.simt.types import GlobalType, SharedType
+from tilewright.runtime.numerics import Array, storage_dtype
 from tilewright.runtime.sim.compiler import Compiler
+from tilewright.runtime.sim.counting import MAX_ACCESS, global_sectors, pieces, shared_wavefronts
 from tilewright.runtime.sim.report import Site
+from tilewright.runtime.sim.state import State
+
+Observer: TypeAlias = Callable[[State, Array, "Array | None"], None]
+
+MEMO_ELEMENTS = 1 << 14
+"""Accesses up to this size are looked up among those seen before."""
+
+
+@dataclass(slots=True)
+class Place:
+    """An access as the observers see it."""
+
+    site: Site
+    argument: int
+    """Number of the pointer argument; -1 for shared memory."""
+    base: int
+    """Byte offset of a shared array."""
+    size: int
+    """Bytes of an element."""
+    width: int
+    counts: tuple[int, ...]
+    """Extents of the loop axes, innermost first."""
+
+    def all_axes(self, index: Array) -> Array:
+        """The index with all loop axes (size 1 where it does not depend on the loop), so that one fits in front."""
+        missing = len(self.counts) + 2 - index.ndim
+        return index.reshape((1,) * missing + index.shape) if missing else index
+
+    def addresses(self, state: State, index: Array) -> Array:
+        """Byte addresses of the first elements: in the block's shared memory, or in global memory."""
+        wide = np.broadcast_to(index, (*index.shape[:-1], state.threads)).astype(np.int64)
+        if self.argument < 0:
+            return wide * self.size + self.base
+        buffer = state.buffers[self.argument]
+        return (wide + buffer.offset) * self.size + buffer.address
+
+
+@dataclass(slots=True)
+class Counter:
+    """Counts requests and sectors or wavefronts. An index that is the same for all blocks is counted once."""
+
+    place: Place
+    memo: dict[tuple[bytes, bytes, int], tuple[int, int]] = field(
+        default_factory=dict[tuple[bytes, bytes, int], tuple[int, int]]
+    )
+
+    def __call__(self, state: State, index: Array, active: Array | None) -> None:
+        """Count one execution of the access."""
+        place = self.place
+        shape = index.shape if active is None else np.broadcast_shapes(index.shape, active.shape)
+        seen = prod(shape[:-1])
+        times = state.blocks * prod(place.counts) // seen
+        addresses = place.addresses(state, index)
+        if active is not None:
+            active = np.broadcast_to(active, (*active.shape[:-1], state.threads))
+        counts = state.report.counts[place.site]
+        for at, width_bytes in pieces(place.size * place.width):
+            requests, used = self._use(addresses + at if at else addresses, width_bytes, active)
+            counts.requests += requests * times
+            if place.argument < 0:
+                counts.wavefronts += used * times
+            else:
+                counts.sectors += used * times
+
+    def _use(self, addresses: Array, width_bytes: int, active: Array | None) -> tuple[int, int]:
+        count = global_sectors if self.place.argument >= 0 else shared_wavefronts
+        if addresses.size > MEMO_ELEMENTS or (active is not None and active.size > MEMO_ELEMENTS):
+            return count(addresses, width_bytes, active)
+        key = (addresses.tobytes(), b"" if active is None else active.tobytes(), width_bytes)
+        found = self.memo.get(key)
+        if found is None:
+            if len(self.memo) >= 4096:
+                self.memo.clear()
+            found = self.memo[key] = count(addresses, width_bytes, active)
+        return found
+
+
+def alignment_check(place: Place) -> Observer:
+    """A vector access must be aligned to its size (16 bytes at most)."""
+    unit = min(MAX_ACCESS, place.size * place.width)
+
+    def check(state: State, index: Array, active: Array | None) -> None:
+        where = place.addresses(state, index) % unit != 0
+        if where.any():
+            if active is not None:
+                where = where & active
+            state.fault("misaligned", place.site, where, f"the address is not a multiple of {unit} bytes", index)
+
+    return check
+
+
+def shared_check(place: Place, writes: bool, cell: int) -> Observer:
+    """Hands each access to shared memory to the race model, in cells of `cell` bytes."""
+    count = place.size * place.width // cell
+
+    def check(state: State, index: Array, active: Array | None) -> None:
+        cells = place.addresses(state, place.all_axes(index)) // cell
+        cells = cells[None] + np.arange(count).reshape((count,) + (1,) * cells.ndim)
+        assert state.races is not None
+        handler = state.races.on_write if writes else state.races.on_read
+        handler(state, place.site, cells, active)
+
+    return check
+
+
+def global_check(place: Place, writes: bool) -> Observer:
+    """Hands each access to a buffer that the kernel stores to to the model of global order."""
+
+    def check(state: State, index: Array, active: Array | None) -> None:
+        buffer = state.buffers[place.argument]
+        index = place.all_axes(index)
+        elements = np.broadcast_to(index, (*index.shape[:-1], state.threads)).astype(np.int64) - buffer.first
+        elements = elements[None] + np.arange(place.width).reshape((place.width,) + (1,) * elements.ndim)
+        assert state.order is not None
+        state.order.on_access(state, place.site, place.argument, elements, active, writes)
+
+    return check
+
+
+def wrap_check(place: Place, index_slot: int, mask_slot: int | None) -> Observer:
+    """Reports an address, or the mask of an access, that was computed with 32-bit arithmetic that wrapped."""
+
+    def check(state: State, index: Array, active: Array | None) -> None:
+        if not state.poisoned:
+            return
+        for slot, lanes in ((index_slot, active), (mask_slot, state.mask)):
+            found = None if slot is None else state.poisoned.get(slot)
+            if found is None:
+                continue
+            where, site = found
+            if lanes is not None:
+                where = where & lanes
+            state.fault("index-wrap", site, where, f"32-bit arithmetic wraps on the way to the address of {place.site}")
+
+    return check
+
+
+def shared_cell(compiler: Compiler) -> int:
+    """Bytes of a cell of the race model: the smallest element in shared memory."""
+    sizes = [storage_dtype(op.res.type.element).itemsize for op in compiler.kernel.walk() if isinstance(op, SharedOp)]
+    return min(sizes, default=4)
 
 
 def observers(
     compiler: Compiler, op: LoadOp | StoreOp, site: Site, argument: int, shared_offset: int
-) -> tuple[Any, ...]:
-    """The functions (state, index, active) that the compiler's level asks for, in the order to call them."""
-    return ()
+) -> tuple[Observer, ...]:
+    """The functions that the compiler's level asks for at an access, in the order to call them."""
+    if not compiler.counts:
+        return ()
+    memory = op.memory.type
+    assert isinstance(memory, GlobalType | SharedType)
+    size = storage_dtype(memory.element).itemsize
+    place = Place(site, argument, shared_offset, size, op.width.value.data, compiler.vector_counts)
+    compiler.access_sites.append(site)
+    found: list[Observer] = [Counter(place)]
+    if not compiler.checks:
+        return tuple(found)
+    writes = isinstance(op, StoreOp)
+    if isinstance(op.index.type, IntegerType):
+        found.append(wrap_check(place, compiler.slot(op.index), None if op.mask is None else compiler.slot(op.mask)))
+    if place.width > 1:
+        found.append(alignment_check(place))
+    if argument < 0:
+        found.append(shared_check(place, writes, shared_cell(compiler)))
+    elif any(isinstance(other, StoreOp) and other.memory is op.memory for other in compiler.kernel.walk()):
+        found.append(global_check(place, writes))
+    return tuple(found)

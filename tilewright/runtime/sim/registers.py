@@ -69,7 +69,7 @@ class _Place:
 
     base: int
     strides: tuple[int, ...]
-    """Registers from one iteration to the next, innermost loop first; in front, 1 for the elements of a vector access."""
+    """Registers from one iteration to the next, innermost loop first; a vector access has a 1 in front."""
     numbers: Array | None
     """Register numbers when they are not affine."""
 
@@ -99,13 +99,12 @@ class RegisterAccess:
         if self.width > 1:
             part = part[None] + np.arange(self.width).reshape(-1, *[1] * part.ndim)
         base = int(part[(0,) * part.ndim])
-        affine = np.full((1,) * part.ndim, base, np.int64)
         strides: list[int] = []
         for axis, n in enumerate(part.shape):
             at = [0] * part.ndim
             at[axis] = min(1, n - 1)
             strides.append(int(part[tuple(at)]) - base)
-            affine = affine + strides[-1] * np.arange(n).reshape([-1 if a == axis else 1 for a in range(part.ndim)])
+        affine = base + np.tensordot(strides, np.indices(part.shape), 1)
         return _Place(base, tuple(strides), None if np.array_equal(affine, part) else part)
 
     def place(self, state: State) -> _Place:
@@ -135,11 +134,11 @@ class RegisterAccess:
         view = self.view(state, storage, place, True)
         return view.copy() if copy else view
 
-    def write(self, state: State, values: Array, mask: Array | None) -> None:
+    def write(self, state: State, values: Array | np.bool_, mask: Array | None) -> None:
         """Overwrite the registers where the mask is true."""
         self.write_to(state, state.env[self.slot], values, mask)
 
-    def write_to(self, state: State, storage: Array, values: Array, mask: Array | None) -> None:
+    def write_to(self, state: State, storage: Array, values: Array | np.bool_, mask: Array | None) -> None:
         """The same for another storage of the same shape."""
         place = self.place(state)
         if place.numbers is not None:

@@ -6,8 +6,8 @@ functions when the operand types make that the same thing (a test holds the two 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 from xdsl.dialects import arith, math
@@ -18,16 +18,13 @@ from tilewright.dialects.simt.structure import BlockIdOp, TidOp
 from tilewright.dialects.simt.sync import ShuffleOp
 from tilewright.runtime.numerics import Array, integer_width
 from tilewright.runtime.scalar_ops import CMPI, SCALAR_OPS, quiet
+from tilewright.runtime.sim.addresses import marking
 from tilewright.runtime.sim.compiler import Compiled, CompileFn, Compiler
-from tilewright.runtime.sim.state import State
+from tilewright.runtime.sim.state import State, Step
 
 WARP = 32
 
 Values: TypeAlias = Callable[..., Array]
-
-
-class _Compile(Protocol):
-    def __call__(self, compiler: Compiler, op: Any) -> Compiled: ...
 
 
 def fma_f32(a: Array, b: Array, c: Array) -> Array:
@@ -67,10 +64,6 @@ _BITWISE: dict[type[Operation], Values] = {
 }
 
 
-def _wide_integer(element_type: Attribute) -> bool:
-    return isinstance(element_type, IntegerType) and integer_width(element_type) in (32, 64)
-
-
 def direct(op: Operation) -> Values | None:
     """A function of the operands' arrays alone that does what the op means, where there is one."""
     if isinstance(op, arith.SelectOp):
@@ -80,7 +73,7 @@ def direct(op: Operation) -> Values | None:
         return _FLOAT32.get(type(op))
     if not isinstance(element_type, IntegerType):
         return None
-    if not _wide_integer(element_type):
+    if integer_width(op.operands[0].type) not in (32, 64):
         return _BITWISE.get(type(op))
     if isinstance(op, arith.CmpiOp):
         predicate = op.predicate.value.data
@@ -100,8 +93,15 @@ def compile_scalar(compiler: Compiler, op: Operation) -> Compiled:
 
         return Compiled(run_constant, False)
 
-    fn = direct(op)
     slots = [compiler.slot(operand) for operand in op.operands]
+    run = _step(op, direct(op), target, slots)
+    if compiler.checks and op.results[0] in compiler.address_values:
+        run = marking(op, run, target, slots, compiler.site(op))
+    return Compiled(run, False)
+
+
+def _step(op: Operation, fn: Values | None, target: int, slots: Sequence[int]) -> Step:
+    """The step that applies `fn`, or else the table's entry, to the operands."""
     if fn is None:
         meaning = SCALAR_OPS[type(op)]
 
@@ -109,7 +109,7 @@ def compile_scalar(compiler: Compiler, op: Operation) -> Compiled:
             env = state.env
             env[target] = meaning(op, [env[s] for s in slots], "typed")
 
-        return Compiled(run_table, False)
+        return run_table
 
     if len(slots) == 1:
         (only,) = slots
@@ -117,7 +117,7 @@ def compile_scalar(compiler: Compiler, op: Operation) -> Compiled:
         def run_one(state: State) -> None:
             state.env[target] = fn(state.env[only])
 
-        return Compiled(run_one, False)
+        return run_one
     if len(slots) == 2:
         left, right = slots
 
@@ -125,14 +125,14 @@ def compile_scalar(compiler: Compiler, op: Operation) -> Compiled:
             env = state.env
             env[target] = fn(env[left], env[right])
 
-        return Compiled(run_two, False)
+        return run_two
     first, second, third = slots
 
     def run_three(state: State) -> None:
         env = state.env
         env[target] = fn(env[first], env[second], env[third])
 
-    return Compiled(run_three, False)
+    return run_three
 
 
 def compile_tid(compiler: Compiler, op: TidOp) -> Compiled:

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
 from tilewright.runtime.numerics import Array
 from tilewright.runtime.sim.buffers import Buffer
 from tilewright.runtime.sim.report import Diagnostic, Report, Site
+
+if TYPE_CHECKING:
+    from tilewright.runtime.sim.races import GlobalOrder, RaceModel
 
 
 class Waiting(Protocol):
@@ -91,24 +94,16 @@ class State:
     buffers: list[Buffer]
     shared: Shared
     barrier: BlockBarrier
-    races: Any = None
-    """The RaceModel at level `check`, else None."""
+    races: RaceModel | None = None
+    """Order within the batch's blocks, at level `check`."""
+    order: GlobalOrder | None = None
+    """Who wrote which global memory in this launch, at level `check`."""
     mask: Array | None = None
     """Which threads are active, broadcast to (blocks, threads); None means all."""
     loops: dict[int, int] = field(default_factory=dict[int, int])
     """Current value of each sequential `simt.unroll` variable, by slot."""
     poisoned: dict[int, tuple[Array, Site]] = field(default_factory=dict[int, "tuple[Array, Site]"])
     """By slot: where an address value wrapped around on its way, and the op that did."""
-
-    def lanes(self, active: Array | None, shape: tuple[int, ...]) -> Array:
-        """`active` and the mask, broadcast to `shape`."""
-        if active is None:
-            active = self.mask
-        elif self.mask is not None:
-            active = active & self.mask
-        if active is None:
-            return np.ones(shape, np.bool_)
-        return np.broadcast_to(active, shape)
 
     def fault(self, kind: str, site: Site, where: Array, message: str, index: Array | None = None) -> None:
         """Report the lanes in `where` (.., blocks, threads), if any: the first of them by name."""

@@ -1,0 +1,206 @@
+"""Which accesses are not ordered: the interface that loads, stores and barriers report to, and the epoch model.
+
+Two accesses race when different threads make them, one of them writes, and nothing orders them. The order that NumPy
+happens to run them in does not matter, so a race is found even where lockstep execution gives the right numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from tilewright.runtime.numerics import Array
+from tilewright.runtime.sim.report import Site
+from tilewright.runtime.sim.state import State
+
+
+class RaceModel(Protocol):
+    """What a model of happens-before has to answer.
+
+    `cells` numbers the pieces of the block's shared memory that an access touches, (pieces, loop axes..., blocks or 1,
+    threads); `active` broadcasts to it, None is all lanes.
+    """
+
+    def on_read(self, state: State, site: Site, cells: Array, active: Array | None) -> None:
+        """A read of shared memory: reports races with writes, and reads of what nobody has written."""
+        ...
+
+    def on_write(self, state: State, site: Site, cells: Array, active: Array | None) -> None:
+        """A write to shared memory: reports races with reads and writes."""
+        ...
+
+    def on_barrier(self, blocks: Array | None) -> None:
+        """A block barrier of the blocks where `blocks` (blocks,) is true; None is all."""
+        ...
+
+    def epoch(self) -> Array:
+        """Barriers so far, (blocks or 1, 1): orders accesses to global memory within a block."""
+        ...
+
+
+TID_BITS = 11
+MANY = (1 << TID_BITS) - 1
+"""Stands for several readers; a block has at most 1024 threads."""
+
+
+class EpochModel:
+    """Order by block barriers alone: two accesses of one epoch (the time between two barriers) are not ordered.
+
+    That is all there is as long as every thread synchronises by the block barrier. For each cell the last write and the
+    readers of its last epoch are kept as `epoch << 11 | thread`. While all blocks do the same to shared memory there is
+    one row for all of them; the first access that differs by block gives each its own.
+    """
+
+    def __init__(self, blocks: int, threads: int, cells: int) -> None:
+        self.blocks = blocks
+        self.cells = cells
+        self.threads = np.arange(threads, dtype=np.int64)
+        self.rows = 1
+        self.writes = np.full(cells, -1, np.int64)
+        self.reads = np.full(cells, -1, np.int64)
+        self.epochs = np.zeros((1, 1), np.int64)
+
+    def epoch(self) -> Array:
+        """Barriers so far."""
+        return self.epochs
+
+    def on_barrier(self, blocks: Array | None) -> None:
+        """A new epoch."""
+        if blocks is None or blocks.all():
+            self.epochs = self.epochs + 1
+        else:
+            self._expand()
+            self.epochs = np.broadcast_to(self.epochs, (self.blocks, 1)) + blocks[:, None]
+
+    def _expand(self) -> None:
+        """Give each block its own row."""
+        if self.rows < self.blocks:
+            self.writes = np.tile(self.writes, self.blocks)
+            self.reads = np.tile(self.reads, self.blocks)
+            self.rows = self.blocks
+
+    def _lanes(self, cells: Array, active: Array | None) -> tuple[Array, Array, Array | None, tuple[int, ...]]:
+        """(cell and key of each active lane, which lanes these are, shape of all lanes)."""
+        per_block = self.epochs.shape[0] > 1 or cells.shape[-2] > 1
+        if active is not None and active.ndim > 1 and active.shape[-2] > 1:
+            per_block = True
+        if per_block:
+            self._expand()
+        if self.rows > 1:
+            cells = cells + (np.arange(self.blocks, dtype=np.int64) * self.cells)[:, None]
+        keys = (self.epochs << TID_BITS) | self.threads
+        shape = np.broadcast_shapes(cells.shape, keys.shape, () if active is None else active.shape)
+        cells, keys = np.broadcast_to(cells, shape), np.broadcast_to(keys, shape)
+        if active is None:
+            return cells, keys, None, shape
+        lanes = np.broadcast_to(active, shape)
+        return cells[lanes], keys[lanes], lanes, shape
+
+    @staticmethod
+    def _report(
+        state: State, kind: str, site: Site, found: Array, lanes: Array | None, shape: tuple[int, ...], message: str
+    ) -> None:
+        if not found.any():
+            return
+        if lanes is not None:
+            where = np.zeros(shape, np.bool_)
+            where[lanes] = found
+            found = where
+        # Any piece of a vector access counts for the access.
+        state.fault(kind, site, np.asarray(found.any(0)), message)
+
+    @staticmethod
+    def _unordered(last: Array, keys: Array) -> Array:
+        """Lanes whose cell another thread accessed in this epoch."""
+        return (last >= (keys & ~MANY)) & (last != keys)
+
+    def on_read(self, state: State, site: Site, cells: Array, active: Array | None) -> None:
+        """See `RaceModel`."""
+        at, keys, lanes, shape = self._lanes(cells, active)
+        last = self.writes[at]
+        missing = "shared memory is read before it is written"
+        self._report(state, "uninitialised-shared", site, last < 0, lanes, shape, missing)
+        unordered = self._unordered(last, keys)
+        if unordered.any():
+            other = int(last[unordered][0]) & MANY
+            message = f"read of what thread {other} writes, without a barrier between"
+            self._report(state, "race", site, unordered, lanes, shape, message)
+        others = self._unordered(self.reads[at], keys)
+        self.reads[at] = keys
+        others |= self.reads[at] != keys
+        if others.any():
+            self.reads[at[others]] = keys[others] | MANY
+
+    def on_write(self, state: State, site: Site, cells: Array, active: Array | None) -> None:
+        """See `RaceModel`."""
+        at, keys, lanes, shape = self._lanes(cells, active)
+        last = self.writes[at]
+        unordered = self._unordered(last, keys)
+        self.writes[at] = keys
+        now = self.writes[at]
+        both = unordered | (now != keys)
+        if both.any():
+            other = int(np.where(unordered, last, now)[both][0]) & MANY
+            message = f"write to what thread {other} writes too, without a barrier between"
+            self._report(state, "race", site, both, lanes, shape, message)
+        readers = self.reads[at]
+        read = self._unordered(readers, keys)
+        if read.any():
+            other = int(readers[read][0]) & MANY
+            who = "several threads read" if other == MANY else f"thread {other} reads"
+            self._report(state, "race", site, read, lanes, shape, f"write to what {who}, without a barrier between")
+
+
+class GlobalOrder:
+    """Who wrote each element of the buffers that a kernel stores to, over all its blocks.
+
+    Blocks are never ordered; threads of one block are, by its barriers. A writer is kept as
+    `(block + 1) << 32 | epoch << 11 | thread`, 0 being nobody; epochs wrap after 2^21 barriers.
+    """
+
+    def __init__(self) -> None:
+        self.writers: dict[int, Array] = {}
+
+    def _keys(self, state: State) -> Array:
+        blocks = np.arange(state.first_block + 1, state.first_block + state.blocks + 1, dtype=np.int64)[:, None]
+        assert state.races is not None
+        epochs = state.races.epoch() & ((1 << 21) - 1)
+        return (blocks << 32) | (epochs << TID_BITS) | np.arange(state.threads, dtype=np.int64)
+
+    def on_access(
+        self, state: State, site: Site, argument: int, elements: Array, active: Array | None, writes: bool
+    ) -> None:
+        """An access to `elements` (width, loop axes..., blocks or 1, threads), counted from the first legal one."""
+        known = self.writers.get(argument)
+        if known is None:
+            if not writes:
+                return
+            buffer = state.buffers[argument]
+            known = self.writers[argument] = np.zeros(max(0, buffer.end - buffer.first), np.int64)
+        keys = self._keys(state)
+        shape = np.broadcast_shapes(elements.shape, keys.shape)
+        at, keys = np.broadcast_to(elements, shape), np.broadcast_to(keys, shape)
+        lanes = None
+        if active is not None:
+            lanes = np.broadcast_to(active, shape)
+            at, keys = at[lanes], keys[lanes]
+        last = known[at]
+        conflict = (last != 0) & (last != keys) & ((last >> 32 != keys >> 32) | (last >> TID_BITS == keys >> TID_BITS))
+        if writes:
+            known[at] = keys
+            now = known[at]
+            last = np.where(conflict, last, now)
+            conflict |= now != keys
+        if not conflict.any():
+            return
+        other = int(last[conflict][0])
+        if lanes is not None:
+            where = np.zeros(shape, np.bool_)
+            where[lanes] = conflict
+            conflict = where
+        what = "write to" if writes else "read of"
+        message = (
+            f"{what} what block {(other >> 32) - 1}, thread {other & MANY} writes too, with nothing to order the two"
+        )
+        state.fault("global-race", site, np.asarray(conflict.any(0)), message)
