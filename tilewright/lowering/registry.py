@@ -1,4 +1,4 @@
-"""Which lowerings there are, as one literal table, in the form of the passes' table: a name gives the file and the class."""
+"""Which lowerings there are, as one literal table like that of the passes: a name gives the file and the class."""
 
 from __future__ import annotations
 

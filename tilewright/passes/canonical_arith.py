@@ -28,7 +28,7 @@ _INDEX_WIDTH = 64
 def width_of(type_: Attribute) -> int | None:
     """Bits of an integer or index type; None for any other."""
     if isinstance(type_, IntegerType):
-        return type_.width.data
+        return type_.bitwidth
     return _INDEX_WIDTH if isinstance(type_, IndexType) else None
 
 
@@ -177,7 +177,7 @@ def fold_float_unit(op: arith.MulfOp | arith.DivfOp, rewriter: Rewriter) -> None
 
 @pattern(arith.TruncFOp)
 def fold_widened_and_back(op: arith.TruncFOp, rewriter: Rewriter) -> None:
-    """Widening a float is exact, so narrowing back to the same type is the value; the other way round rounds, and stays."""
+    """Widening a float is exact: narrowing back to the same type is the value. The other way round rounds."""
     source = op.input
     if isinstance(source, OpResult) and isinstance(source.op, arith.ExtFOp):
         original = source.op.input

@@ -33,7 +33,7 @@ def fold_transpose(op: TransposeOp, rewriter: Rewriter) -> None:
 
 @pattern(CastOp)
 def fold_cast(op: CastOp, rewriter: Rewriter) -> None:
-    """A cast to the type that the operand has is the operand; widening from f16 or bf16 to f32 first changes nothing."""
+    """A cast to the operand's own type is the operand; widening from f16 or bf16 to f32 first changes nothing."""
     if op.operand.type == op.result.type:
         rewriter.replace(op, (), (op.operand,))
         return

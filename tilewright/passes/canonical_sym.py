@@ -14,7 +14,7 @@ from tilewright.passes.rewriting import Pattern, Rewriter, pattern
 
 @pattern(ApplyOp)
 def fold_apply(op: ApplyOp, rewriter: Rewriter) -> None:
-    """Constants and other `sym.apply` ops among the arguments move into the expression; a constant or a bare argument is it."""
+    """Constants and other `sym.apply` ops among the arguments move into the expression, which may then be one value."""
     expr = op.expr.data
     where = op.where
     substitution: dict[str, Expr | int] = {}

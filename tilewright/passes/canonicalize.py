@@ -17,8 +17,8 @@ from tilewright.passes.rewriting import Pattern, apply_patterns
 class CanonicalizePass(TilewrightPass):
     """Folds what is known, drops what changes nothing, and erases ops whose results nobody uses.
 
-    `arith` integers, `sym.apply`, `scf.if` and `scf.for` of constants, `lin` ops that are the identity. Floats change only
-    where the result is the same in every bit. Relies on the ops' memory effects: an op of unknown effects stays.
+    `arith` integers, `sym.apply`, `scf.if` and `scf.for` of constants, `lin` ops that are the identity. Floats change
+    only where the result is the same in every bit. Relies on the ops' memory effects: an op of unknown effects stays.
     """
 
     name = "canonicalize"

@@ -28,7 +28,7 @@ def _decompose(op: Operation, rewriter: Rewriter) -> None:
 
 @dataclass(frozen=True)
 class DecomposePass(TilewrightPass):
-    """Replaces each named `lin` op by its decomposition, which stands next to the op's definition, down to `lin.generic`.
+    """Replaces each named `lin` op by its decomposition, which stands next to the op's class, down to `lin.generic`.
 
     Relies on infer-shapes: result types state their sizes. Each generic has the location of the op that it comes from.
     """

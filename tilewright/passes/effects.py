@@ -34,7 +34,7 @@ def _class_must_stay(op_class: type[Operation]) -> bool:
 
 
 def is_pure(op: Operation) -> bool:
-    """Whether the op certainly reads and writes nothing, itself and in its regions; an op of unknown effects is not pure."""
+    """Whether the op certainly reads and writes nothing, nor do its regions; an op of unknown effects is not pure."""
     known = _class_is_pure(type(op))
     if known is not None:
         return known

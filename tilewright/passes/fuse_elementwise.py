@@ -26,12 +26,12 @@ from tilewright.passes.remarks import remark
 
 @dataclass(frozen=True)
 class FuseElementwisePass(TilewrightPass):
-    """Moves an all-parallel generic into its user's body: one user, or a cheap body and users that end up in one kernel.
+    """Moves an all-parallel generic into its user's body: one user, or a cheap body and users of one later kernel.
 
-    The user is elementwise or a reduction. A contraction takes in only what leaves it a contraction (a transpose, a widening
-    cast): its operands are otherwise computed before it. What can be the epilogue of a contraction stays that, unless its
-    user can be too. Values keep their types, and so their roundings. Relies on decompose: other ops than `lin.generic` are
-    left alone.
+    The user is elementwise or a reduction. A contraction takes in only what leaves it a contraction (a transpose, a
+    widening cast): its operands are otherwise computed before it. What can be the epilogue of a contraction stays
+    that, unless its user can be too. Values keep their types, and so their roundings. Relies on decompose: other ops
+    than `lin.generic` are left alone.
     """
 
     name = "fuse-elementwise"
@@ -69,7 +69,7 @@ def _fuse_once(block: Block) -> bool:
 
 
 def _fused_users(producer: GenericOp, block: Block) -> list[tuple[GenericOp, GenericOp]]:
-    """Every user of the producer with what replaces it; empty when it should not, or cannot, be fused into all of them."""
+    """Every user of the producer with what replaces it; empty unless it can and should be fused into all of them."""
     users: list[GenericOp] = []
     for user in dict.fromkeys(use.operation for use in producer.result.uses):
         if not isinstance(user, GenericOp) or user.parent is not block or not _pays(producer, user):
@@ -115,7 +115,7 @@ def _comes_from_contraction(value: Operation | object, reader: GenericOp) -> boo
 
 
 def _stays_computable(user: GenericOp, fused: GenericOp) -> bool:
-    """Whether fusion leaves contractions alone: none is lost, and a new one is a matmul, not the dot product of rows."""
+    """Whether fusion leaves contractions alone: none is lost, and a new one is a matmul, not a dot product of rows."""
     if user.is_contraction:
         stretched = any(d is None for m in fused.operand_maps for d in m)
         return fused.is_contraction and not stretched

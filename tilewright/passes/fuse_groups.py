@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -25,10 +24,10 @@ from tilewright.passes.remarks import remark
 class FuseGroupsPass(TilewrightPass):
     """Wraps every generic into a `lin.group`, and joins those that one kernel can compute.
 
-    A contraction takes the elementwise users of its result; reductions take the generics over the same rows that feed them or
-    use them; elementwise generics over the same dims join. A value used outside its group becomes a result of the group. In
-    a group all generics number their dims alike: parallel dims (or rows) first, then the reduced ones. Relies on
-    fuse-elementwise for what can be one body.
+    A contraction takes the elementwise users of its result; reductions take the generics over the same rows that feed
+    them or use them; elementwise generics over the same dims join. A value used outside its group becomes a result of
+    the group. In a group all generics number their dims alike: parallel dims (or rows) first, then the reduced ones.
+    Relies on fuse-elementwise for what can be one body.
     """
 
     name = "fuse-groups"
@@ -111,5 +110,3 @@ def _build_group(group: Group, replaced: dict[SSAValue, SSAValue]) -> tuple[Grou
 
 def _used_outside(value: OpResult, inside: set[Operation]) -> bool:
     return any(use.operation not in inside for use in value.uses)
-
-

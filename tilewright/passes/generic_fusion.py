@@ -98,7 +98,6 @@ class _Operands:
                 self.block.erase_arg(argument)
                 del self.values[position], self.maps[position]
 
-
     def build(self, like: GenericOp) -> GenericOp:
         """The generic around the block, with all but operands and body from `like`."""
         made = GenericOp.build_around(
@@ -121,9 +120,7 @@ def fuse_producer(consumer: GenericOp, producer: GenericOp) -> GenericOp | None:
     builder = Builder(InsertPoint.at_end(operands.block))
     scalars: dict[SSAValue, SSAValue] = {}
     inlined: dict[OperandMap, SSAValue] = {}
-    for argument, value, indices in zip(
-        consumer.body.block.args, consumer.ins, consumer.operand_maps, strict=True
-    ):
+    for argument, value, indices in zip(consumer.body.block.args, consumer.ins, consumer.operand_maps, strict=True):
         if value is not producer.result:
             scalars[argument] = operands.scalar(value, indices, argument)
             continue

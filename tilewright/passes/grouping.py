@@ -1,10 +1,11 @@
 """Which generics of a block can be one kernel. Pure analysis: `fuse-groups` writes it down, `fuse-elementwise` asks it.
 
-A group is one of three kinds. In each, a value that one member computes and another reads stays with the thread block that
-computed it, because both walk the same parallel dims:
+A group is one of three kinds. In each, a value that one member computes and another reads stays with the thread block
+that computed it, because both walk the same parallel dims:
 
 - `contraction`: one contraction, and elementwise generics over the dims of its result (its epilogue);
-- `rows`: reductions over the same rows and the same columns, and elementwise generics over the rows, or over rows and columns;
+- `rows`: reductions over the same rows and the same columns, and elementwise generics over the rows, or over rows and
+columns;
 - `elementwise`: elementwise generics over the same dims.
 """
 
@@ -27,8 +28,8 @@ Member = tuple[int, int]
 class Group:
     """Generics that are one kernel, in program order, with a common numbering of their dims.
 
-    `numbers[i][d]` is the group's name for iteration dim d of member i. Parallel dims (of a contraction's result, the rows,
-    or all) come first, the reduced ones after them.
+    `numbers[i][d]` is the group's name for iteration dim d of member i. Parallel dims (of a contraction's result, the
+    rows, or all) come first, the reduced ones after them.
     """
 
     kind: str
@@ -69,7 +70,7 @@ class _Dims:
         return self.extents[root[0]][root[1]]
 
     def pair_up(self, free: Sequence[Member], columns: Sequence[Member]) -> None:
-        """Unite dims that nothing has tied to the group's columns yet with those columns, in order, if the sizes are the same."""
+        """Unite dims that nothing ties to the group's columns yet with those columns, in order, if sizes agree."""
         if len(free) == len(columns) and all(
             self.extent(a) is self.extent(b) for a, b in zip(free, columns, strict=True)
         ):
@@ -80,7 +81,7 @@ class _Dims:
 def try_group(members: Sequence[GenericOp]) -> Group | str:
     """The members as one group, or why they cannot be one; `members` is in program order and at least one."""
     dims = _Dims(members)
-    position = {member.result: i for i, member in enumerate(members)}
+    position: dict[SSAValue, int] = {member.result: i for i, member in enumerate(members)}
     for i, member in enumerate(members):
         for value, indices in zip(member.ins, member.operand_maps, strict=True):
             producer = position.get(value)
@@ -102,7 +103,7 @@ def try_group(members: Sequence[GenericOp]) -> Group | str:
 
 
 def _contraction_group(
-    members: Sequence[GenericOp], dims: _Dims, anchor: int, position: dict[OpResult, int]
+    members: Sequence[GenericOp], dims: _Dims, anchor: int, position: dict[SSAValue, int]
 ) -> Group | str:
     contraction = members[anchor]
     if any(value in position for value in contraction.ins):
@@ -163,9 +164,7 @@ def _numbered(
 ) -> Group:
     number = {root: n for n, root in enumerate(order)}
     ranked = list(ranks)
-    numbers = tuple(
-        {d: number[dims.find((i, d))] for d in range(members[i].iteration_dims)} for i in ranked
-    )
+    numbers = tuple({d: number[dims.find((i, d))] for d in range(members[i].iteration_dims)} for i in ranked)
     return Group(kind, tuple(members[i] for i in ranked), numbers)
 
 
@@ -231,7 +230,7 @@ class Plan:
         return [op for op in (self.graph.ops[i] for i in indices) if isinstance(op, GenericOp)]
 
     def _join(self, i: int, op: GenericOp) -> None:
-        """Put op number i into the groups of the values that it reads, the latest first, as far as that is one kernel."""
+        """Put op number i into the groups of the values that it reads, the latest first, where that is one kernel."""
         producers = sorted({self.unit[p] for p in self.graph.needs[i]}, key=lambda u: -self.members[u][-1])
         for unit in producers:
             if unit == self.unit[i]:

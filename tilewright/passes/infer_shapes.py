@@ -25,9 +25,9 @@ from tilewright.passes.core import TilewrightPass, error_at
 class InferShapesPass(TilewrightPass):
     """Gives the result of each `lin` op the shape that its operands imply, and every tensor type its `#sym.dims`.
 
-    Arguments of functions must state their shapes; results may leave sizes open with `?`. Function types follow. A stated
-    size that the facts of the module do not prove equal to the inferred one is an error at the op; one that they do is kept as
-    it is stated.
+    Arguments of functions must state their shapes; results may leave sizes open with `?`. Function types follow. A
+    stated size that the facts of the module do not prove equal to the inferred one is an error at the op; one that
+    they do is kept as it is stated.
     """
 
     name = "infer-shapes"

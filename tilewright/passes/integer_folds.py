@@ -12,7 +12,7 @@ from xdsl.dialects import arith
 from xdsl.ir import Operation
 
 Fold = Callable[[int, int, int], int | None]
-"""(left, right, width) -> the result, not wrapped yet; None where the op has no value (division by zero, overlong shift)."""
+"""(left, right, width) -> the result, not wrapped yet; None where there is no value (division by zero, long shift)."""
 
 
 def wrap(value: int, width: int) -> int:

@@ -25,8 +25,8 @@ def run_pipeline(
 ) -> None:
     """Run the passes in order on `module`, in place.
 
-    `verify_each` verifies the module after each pass, dominance included, and names the pass that broke it. `on_after` is
-    called after each pass, before that check, so that a broken module can be looked at.
+    `verify_each` verifies the module after each pass, dominance included, and names the pass that broke it.
+    `on_after` is called after each pass, before that check, so that a broken module can be looked at.
     """
     for each in passes:
         each.apply(ctx, module)

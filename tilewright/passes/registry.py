@@ -1,7 +1,7 @@
 """Which passes there are, as one literal table; a pass is imported when it is asked for.
 
-The name of a pass gives its file and its class: `fuse-groups` is `FuseGroupsPass` in `fuse_groups.py`. This module imports no
-xDSL, so that listing the passes costs nothing.
+The name of a pass gives its file and its class: `fuse-groups` is `FuseGroupsPass` in `fuse_groups.py`. This module
+imports no xDSL, so that listing the passes costs nothing.
 """
 
 from __future__ import annotations
@@ -76,15 +76,23 @@ class PassEntry:
         return found
 
     def summary(self) -> str:
-        """The first line of the class's docstring, read from the source without importing it; empty if there is none."""
+        """The first line of the class's docstring, read from the source without an import; empty if there is none."""
         spec = find_spec(self.module)
         if spec is None or spec.origin is None:
             return ""
-        tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
-        for node in tree.body:
-            if isinstance(node, ast.ClassDef) and node.name == self.class_name:
-                return (ast.get_docstring(node) or "").partition("\n")[0]
-        return ""
+        return _first_line_of_docstring(Path(spec.origin), self.class_name)
+
+
+def _first_line_of_docstring(source: Path, class_name: str) -> str:
+    """The first line of the docstring of a class that a file defines, or imports from a file beside it."""
+    for node in ast.parse(source.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ClassDef) and node.name == class_name:
+            return (ast.get_docstring(node) or "").partition("\n")[0]
+        if isinstance(node, ast.ImportFrom) and any(alias.name == class_name for alias in node.names):
+            beside = source.with_name((node.module or "").rpartition(".")[2] + ".py")
+            if beside.exists() and beside != source:
+                return _first_line_of_docstring(beside, class_name)
+    return ""
 
 
 def entries(names: Iterable[str], package: str) -> dict[str, PassEntry]:
@@ -112,7 +120,9 @@ def register_pass(cls: _PassT) -> _PassT:
     known = _registered.get(cls.name)
     same_place = known is not None and (known.__module__, known.__qualname__) == (cls.__module__, cls.__qualname__)
     if cls.name in PASSES or (known is not None and not same_place):
-        raise TilewrightError(f"there is a pass {cls.name} already; {cls.__module__}.{cls.__qualname__} needs a name of its own")
+        raise TilewrightError(
+            f"there is a pass {cls.name} already; {cls.__module__}.{cls.__qualname__} needs a name of its own"
+        )
     _registered[cls.name] = cls
     return cls
 
@@ -128,7 +138,7 @@ def plugin_passes() -> dict[str, PassEntry]:
 
 
 def all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
-    """Every pass by name: this package's, those registered in this process, those of plugins; call a value to load it."""
+    """Every pass by name: this package's, those registered in this process, plugins'; call a value to load it."""
     table: dict[str, Callable[[], type[ModulePass]]] = {name: entry.load for name, entry in plugin_passes().items()}
     for name, cls in _registered.items():
         table[name] = _constant(cls)

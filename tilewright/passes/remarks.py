@@ -5,7 +5,7 @@ A pass calls `remark`; whoever drives passes opens `collecting_remarks`. Without
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ _collector: ContextVar[list[Remark] | None] = ContextVar("tilewright_remarks", d
 
 
 @contextmanager
-def collecting_remarks() -> Iterator[list[Remark]]:
+def collecting_remarks() -> Generator[list[Remark]]:
     """Collect the remarks of the passes that run inside the `with`; collectors nest, the innermost gets the remark."""
     remarks: list[Remark] = []
     token = _collector.set(remarks)

@@ -32,6 +32,12 @@ from tilewright.passes.effects import is_dead
 _OpT = TypeVar("_OpT", bound=Operation)
 _OpCoT = TypeVar("_OpCoT", bound=Operation, covariant=True)
 
+_REPORTED = (TilewrightError, VerifyException, DiagnosticException, ValueError, TypeError, LookupError)
+"""What a pattern may raise that ends as an error at the op; any other exception is a fault of the compiler."""
+
+_LEAST_LIMIT = 10_000
+_REWRITES_PER_OP = 8
+
 _RECENT = 64  # how many of the last rewrites are looked at to name the patterns that undo one another
 
 
@@ -48,7 +54,7 @@ class Rewriter(PatternRewriter):
 
 @dataclass(frozen=True, slots=True)
 class Pattern(Generic[_OpCoT]):
-    """A rewrite with the classes of ops it looks at; `rewrite` changes IR through the rewriter alone, or does nothing."""
+    """A rewrite with the classes of ops it looks at; `rewrite` changes IR through the rewriter, or does nothing."""
 
     name: str
     op_classes: tuple[type[Operation], ...]
@@ -61,7 +67,7 @@ class Pattern(Generic[_OpCoT]):
 def pattern(
     *op_classes: type[_OpT],
 ) -> Callable[[Callable[[_OpT, Rewriter], None]], Pattern[_OpT]]:
-    """Declare a function `(op, rewriter) -> None` a rewrite pattern of the ops of these classes (and their subclasses)."""
+    """Declare a function `(op, rewriter) -> None` a rewrite pattern of ops of these classes and their subclasses."""
 
     def declare(function: Callable[[_OpT, Rewriter], None]) -> Pattern[_OpT]:
         name = getattr(function, "__name__", "pattern")
@@ -104,6 +110,9 @@ class _Driver:
         for inner in reversed(tree):
             self.push(inner)
 
+    def is_gone(self, op: Operation) -> bool:
+        return op in self.erased or op.parent is None
+
     # What the rewriter tells.
     def inserted(self, op: Operation) -> None:
         matched = self.matched
@@ -132,7 +141,7 @@ class _Driver:
                         self.push(operand.op)
 
     def failed(self, name: str, op: Operation, error: Exception) -> TilewrightError:
-        """The error as one line at the op; the module is not printed, and only the first line of xDSL's text is kept."""
+        """The error as one line at the op; the module is not printed, and of xDSL's text the first line is kept."""
         if isinstance(error, TilewrightError):
             return TilewrightError(error.message, error.location or location_of(op))
         first_line = str(error).strip().partition("\n")[0] or type(error).__name__
@@ -170,12 +179,12 @@ class _Driver:
                 return True
 
     def drain(self, rewriter: Rewriter, limit: int) -> None:
-        stack, waiting, erased = self.stack, self.waiting, self.erased
+        stack, waiting = self.stack, self.waiting
         by_class, erase_dead = self.by_class, self.erase_dead
         while stack:
             op = stack.pop()
             waiting.discard(op)
-            if op in erased or op.parent is None:
+            if self.is_gone(op):
                 continue
             if erase_dead and is_dead(op):
                 self.matched = None
@@ -192,32 +201,31 @@ class _Driver:
                 rewriter.insertion_point = InsertPoint.before(op)
                 try:
                     candidate.rewrite(op, rewriter)
-                except (TilewrightError, VerifyException, DiagnosticException, ValueError, TypeError, LookupError) as error:
+                except _REPORTED as error:
                     raise self.failed(candidate.name, op, error) from error
                 if rewriter.has_done_action:
                     self.count(candidate.name, limit, op)
-                    if op in erased or op.parent is None:
-                        break
-                    if self.enqueue_changes:
+                    if self.enqueue_changes and not self.is_gone(op):
                         self.push(op)
-                        break
+                    break
 
 
 def apply_patterns(
     root: Operation,
     patterns: Iterable[Pattern[Any]],
     *,
-    max_rewrites: int = 10_000,
+    max_rewrites: int | None = None,
     recursive: bool = True,
     erase_dead: bool = False,
 ) -> bool:
     """Apply patterns to every op inside `root` (a module, a function, ...) and say whether anything changed.
 
-    `recursive`: again until nothing changes; otherwise each op there is now is visited once, and new ops are not visited.
-    `erase_dead`: also erase ops whose results nobody uses and that have no effect. An op that a rewrite inserts gets the
-    location of the op that was matched, unless it has one. Raises TilewrightError at the op concerned when a pattern raises,
-    and, naming the patterns that still fire, after `max_rewrites` rewrites (raised for large modules to 8 for each op).
+    `recursive`: again until nothing changes; otherwise each op there is now is visited once, and new ops are not
+    visited. `erase_dead`: also erase ops whose results nobody uses and that have no effect. An op that a rewrite
+    inserts gets the location of the op that was matched, unless it has one. Raises TilewrightError at the op
+    concerned when a pattern raises, and, naming the patterns that still fire, after `max_rewrites` rewrites (10,000
+    by default, or 8 for each op of a larger module).
     """
-    size = sum(1 for _ in root.walk())
-    driver = _Driver(tuple(patterns), erase_dead=erase_dead)
-    return driver.run(root, limit=max(max_rewrites, 8 * size) if max_rewrites >= 10_000 else max_rewrites, recursive=recursive)
+    if max_rewrites is None:
+        max_rewrites = max(_LEAST_LIMIT, _REWRITES_PER_OP * sum(1 for _ in root.walk()))
+    return _Driver(tuple(patterns), erase_dead=erase_dead).run(root, limit=max_rewrites, recursive=recursive)

@@ -15,8 +15,8 @@ from tilewright.passes.core import TilewrightPass, error_at
 class VerifyDimsPass(TilewrightPass):
     """Checks what xDSL does not about symbolic shapes in types; changes nothing.
 
-    The rank of `#sym.dims`, `?` exactly where the size is no constant, static sizes that are the stated ones, and symbols that
-    the module declares, once. Raises at the first op with a fault, and says how many more there are.
+    The rank of `#sym.dims`, `?` exactly where the size is no constant, static sizes that are the stated ones, and
+    symbols that the module declares, once. Raises at the first op with a fault, and says how many more there are.
     """
 
     name = "verify-dims"

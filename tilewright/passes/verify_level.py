@@ -94,7 +94,9 @@ class VerifyLevelPass(TilewrightPass):
             gaps = list(schedule_gaps(op))
             if gaps:
                 first, gap = gaps[0]
-                raise error_at(first, f"level tile, stage scheduled: {op_name(first)}: {gap}" + _and_more(len(gaps) - 1))
+                raise error_at(
+                    first, f"level tile, stage scheduled: {op_name(first)}: {gap}" + _and_more(len(gaps) - 1)
+                )
 
 
 def op_name(op: Operation) -> str:

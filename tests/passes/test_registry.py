@@ -1,0 +1,125 @@
+"""The table of passes: names, files and classes agree, and listing loads nothing."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from dataclasses import dataclass, fields, is_dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.diagnostics import TilewrightError
+from tilewright.lowering.registry import LOWERINGS, all_lowerings
+from tilewright.passes import registry
+from tilewright.passes.core import TilewrightPass
+from tilewright.passes.registry import PASSES, PassEntry, all_passes, register_pass
+
+PACKAGE = Path(__file__).parents[2] / "tilewright"
+
+
+def pass_classes(room: str) -> set[str]:
+    """Names of the passes that files of a room define: a class named as its file, with `Pass` at the end."""
+    found: set[str] = set()
+    for path in sorted((PACKAGE / room).iterdir()):
+        expected = "".join(word.capitalize() for word in path.stem.split("_")) + "Pass"
+        # A pass may be a folder, with the class in the file of the same name.
+        source = path / f"{path.name}.py" if path.is_dir() else path
+        if source.suffix != ".py" or not source.exists():
+            continue
+        tree = ast.parse(source.read_text(encoding="utf-8"))
+        if any(isinstance(node, ast.ClassDef) and node.name == expected for node in tree.body):
+            found.add(path.stem.replace("_", "-"))
+    return found
+
+
+def present(table: dict[str, PassEntry]) -> list[PassEntry]:
+    return [entry for entry in table.values() if find_spec(entry.module) is not None]
+
+
+def test_every_pass_file_is_in_the_table() -> None:
+    assert pass_classes("passes") <= set(PASSES)
+    assert pass_classes("lowering") <= set(LOWERINGS)
+    assert {"canonicalize", "fuse-groups", "verify-level"} <= pass_classes("passes")
+
+
+@pytest.mark.parametrize("entry", [*present(PASSES), *present(LOWERINGS)], ids=lambda entry: entry.name)
+def test_a_pass_is_what_the_table_says(entry: PassEntry) -> None:
+    cls = entry.load()
+    assert cls.name == entry.name
+    assert cls.__name__ == entry.class_name
+    assert is_dataclass(cls)
+    assert cls.__dataclass_params__.frozen  # pyright: ignore
+    assert entry.summary()
+    assert (cls.__doc__ or "").strip().startswith(entry.summary())
+
+
+def test_loading_a_pass_that_is_not_there_is_a_clean_error() -> None:
+    with pytest.raises(TilewrightError, match=r"pass make-tea is not available: there is no module tilewright\.tea"):
+        PassEntry("make-tea", "tilewright.tea", "MakeTeaPass").load()
+    with pytest.raises(TilewrightError, match="has no class MakeTeaPass"):
+        PassEntry("make-tea", "tilewright.passes.cse", "MakeTeaPass").load()
+
+
+def test_listing_passes_imports_no_xdsl() -> None:
+    code = (
+        "import sys\n"
+        "from tilewright.passes.registry import all_passes, PASSES\n"
+        "from tilewright.lowering.registry import all_lowerings\n"
+        "all_passes(), all_lowerings(), PASSES['cse'].summary()\n"
+        "assert not {'xdsl', 'numpy'} & set(sys.modules), sorted(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=PACKAGE.parent)
+
+
+def test_all_passes_load_by_call() -> None:
+    assert all_passes()["cse"]().name == "cse"
+    assert set(all_lowerings()) == set(LOWERINGS)
+
+
+def test_a_registered_pass_is_found_and_its_name_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_registered", {})
+
+    @register_pass
+    @dataclass(frozen=True)
+    class CountOpsPass(TilewrightPass):
+        """Counts."""
+
+        name = "count-ops"
+        most: int = 3
+
+        def apply(self, ctx: Context, op: ModuleOp) -> None:
+            pass
+
+    assert all_passes()["count-ops"]() is CountOpsPass
+    assert [f.name for f in fields(CountOpsPass)] == ["most"]
+
+    @dataclass(frozen=True)
+    class OtherPass(TilewrightPass):
+        """Has the same name."""
+
+        name = "count-ops"
+
+        def apply(self, ctx: Context, op: ModuleOp) -> None:
+            pass
+
+    with pytest.raises(TilewrightError, match="there is a pass count-ops already"):
+        register_pass(OtherPass)
+
+
+def test_a_pass_needs_a_docstring_and_a_proper_name() -> None:
+    with pytest.raises(TypeError, match="needs a docstring"):
+
+        class NamelessPass(TilewrightPass):  # pyright: ignore[reportUnusedClass]
+            name = "nameless"
+
+    with pytest.raises(TypeError, match="lower case words with dashes"):
+
+        class LoudPass(TilewrightPass):  # pyright: ignore[reportUnusedClass]
+            """Shouts."""
+
+            name = "Loud_Pass"
