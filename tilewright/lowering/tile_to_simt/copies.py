@@ -33,13 +33,28 @@ class _Memory:
     """For each clipped dim: how far the thread's first element lies before the end."""
     address: SSAValue
     mask: SSAValue | None = None
+    group: tuple[int, SSAValue] | None = None
+    """The vector dim and the place of the group in it, when a group takes several accesses, each with a mask of its own."""
 
-    def enter(self, builder: Builder, dim: int, place: SSAValue) -> None:
-        """Go on to the local elements at `place` in a dim."""
-        remaining = self.remaining[dim]
-        if remaining is not None:
-            self.mask = builder.both(self.mask, builder.compare("slt", place, remaining))
+    def enter(self, builder: Builder, dim: int, place: SSAValue, *, whole: bool = True) -> None:
+        """Go on to the local elements at `place` in a dim; not `whole` when `access` splits them further."""
+        if whole:
+            self.mask = builder.both(self.mask, self._inside(builder, dim, place))
+        else:
+            self.group = (dim, place)
         self.address = builder.add_int(self.address, builder.mul_int(place, self.strides[dim]))
+
+    def _inside(self, builder: Builder, dim: int, place: SSAValue) -> SSAValue | None:
+        remaining = self.remaining[dim]
+        return None if remaining is None else builder.compare("slt", place, remaining)
+
+    def access(self, builder: Builder, offset: SSAValue) -> tuple[SSAValue, SSAValue | None]:
+        """Address and mask of the access `offset` elements into the group."""
+        if self.group is None:
+            return self.address, self.mask
+        dim, place = self.group
+        address = builder.add_int(self.address, builder.mul_int(offset, self.strides[dim]))
+        return address, builder.both(self.mask, self._inside(builder, dim, builder.add_int(place, offset)))
 
 
 def _memory(
@@ -85,9 +100,9 @@ def lower_copy(kernel: Kernel, op: CopyOp) -> None:
         for d, (dim, size) in enumerate(zip(dims, tile.sizes, strict=True)):
             local = loops.enter_context(each_local(builder, dim, size, step=step if d == op.vector_dim else 1))
             registers.append(local.register)
-            for memory in (source, target):
+            for memory, width in ((source, load), (target, store)):
                 if memory is not None and local.place is not None:
-                    memory.enter(builder, d, local.place)
+                    memory.enter(builder, d, local.place, whole=d != op.vector_dim or width == step)
         if source is not None and target is not None:
             alloc = RegsAllocOp(regs_type([step], element_type(tile.element)))
             builder.add(alloc)
@@ -123,22 +138,21 @@ def _move(
     assert isinstance(regs.type, RegsType)
     memory, width = side.memory, side.width
 
-    def access(array: SSAValue, indices: Sequence[SSAValue], address: SSAValue) -> None:
+    def access(array: SSAValue, indices: Sequence[SSAValue], offset: SSAValue) -> None:
+        address, mask = memory.access(builder, offset)
         if loads:
-            builder.add(LoadOp(memory.pointer, address, array, indices, width, memory.mask, op.other))
+            builder.add(LoadOp(memory.pointer, address, array, indices, width, mask, op.other))
         else:
-            builder.add(StoreOp(array, indices, memory.pointer, address, width, memory.mask))
+            builder.add(StoreOp(array, indices, memory.pointer, address, width, mask))
 
     if registers is None:
-        group = regs.type.sizes[0]
-        stride = memory.strides[op.vector_dim] if memory.strides else builder.constant(1)
-        with builder.unroll(group // width) as i:
+        with builder.unroll(regs.type.sizes[0] // width) as i:
             first = builder.mul_int(i, builder.constant(width, I32))
-            step = builder.mul_int(builder.widen(first), stride)
-            access(regs, [first], builder.add_int(memory.address, step))
+            access(regs, [first], builder.widen(first))
         return
+    start = builder.constant(0)
     if width == 1 or op.vector_dim == len(registers) - 1:
-        access(regs, registers, memory.address)
+        access(regs, registers, start)
         return
     line = RegsAllocOp(regs_type([width], regs.type.element))
     builder.add(line)
@@ -157,11 +171,11 @@ def _move(
 
     zero = [builder.constant(0, I32)]
     if loads:
-        access(line.res, zero, memory.address)
+        access(line.res, zero, start)
         each(spread)
     else:
         each(gather)
-        access(line.res, zero, memory.address)
+        access(line.res, zero, start)
 
 
 def _check(op: CopyOp, tile: BufType, dims: Sequence[DimDistribution]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from xdsl.dialects import scf
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.simt import structure as simt
 from tilewright.dialects.simt.memory import RegsAllocOp, SharedOp
 from tilewright.dialects.simt.sync import BarrierOp
@@ -112,23 +113,21 @@ def _coordinates(kernel: Kernel, op: KernelOp) -> None:
             continue
         if rest is None:
             rest = builder.add(block).results[0]
+        if d == first:
+            kernel.values[coordinates[d]] = builder.widen(rest)
+            continue
         size = builder.param(sizes[d], I32)
-        value = rest if d == first else builder.mod_unsigned(rest, size)
-        kernel.values[coordinates[d]] = builder.widen(value)
-        if d != first:
-            rest = builder.div_unsigned(rest, size)
+        kernel.values[coordinates[d]] = builder.widen(builder.mod_unsigned(rest, size))
+        rest = builder.div_unsigned(rest, size)
 
 
 def _lower_block(kernel: Kernel, block: Block) -> None:
     for op in block.ops:
         kernel.builder.location = op.location
-        lower = _TABLE.get(type(op))
-        if lower is not None:
-            lower(kernel, op)
-        elif not op.regions and op.name.startswith(("arith.", "math.")):
-            clone_scalar(kernel, op)
-        else:
-            raise error_at(op, f"tile-to-simt has no lowering of {op.name}")
+        try:
+            _TABLE.get(type(op), clone_scalar)(kernel, op)
+        except TilewrightError as error:
+            raise error if error.location is not None else error_at(op, error.message) from None
 
 
 def _alloc(kernel: Kernel, op: AllocOp) -> None:

@@ -33,7 +33,7 @@ def clone_scalar(kernel: Kernel, op: Operation) -> None:
     """Add a copy of one op without regions; its operands must be lowered."""
     builder = kernel.builder
     if op.regions or not op.name.startswith(("arith.", "math.")):
-        raise error_at(op, f"tile-to-simt has no lowering of {op.name} in a body")
+        raise error_at(op, f"tile-to-simt has no lowering of {op.name}")
     operands = [kernel.values[v] for v in op.operands]
     if isinstance(op, arith.ConstantOp):
         value: Attribute = op.value

@@ -1,0 +1,192 @@
+"""Scheduled tile kernels, lowered and simulated with every access checked, give what NumPy gives, at odd sizes too."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+from xdsl.dialects import scf
+
+from tests.lowering.support import NAMES, kernel_text, lowered, parsed, run
+from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.registry import make_context
+from tilewright.dialects.simt.structure import UnrollOp
+from tilewright.dialects.tile.structure import KernelOp as TileKernelOp
+from tilewright.lowering.tile_to_simt import TileToSimtPass
+
+WIDTHS = (32, 64)
+
+
+def numbers(*shape: int, dtype: str = "float32", seed: int = 0) -> np.ndarray:
+    generator = np.random.default_rng(seed)
+    if dtype == "int8":
+        return generator.integers(-128, 128, shape, dtype)
+    # Integers of a few bits: sums and products of them are exact in f32 in any order.
+    return generator.integers(-8, 9, shape).astype(dtype)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(("m", "n"), [(0, 5), (1, 1), (32, 32), (33, 31), (70, 5)])
+def test_transpose(width: int, m: int, n: int) -> None:
+    # Rows of 3 * n + 1 elements, of which every third is used: both strides are general.
+    storage = numbers(max(1, m), 3 * n + 1).ravel()
+    x = np.lib.stride_tricks.as_strided(storage, (m, n), (4 * (3 * n + 1), 12))
+    y = np.full(n * m, np.nan, np.float32)
+    symbols = {"M": m, "N": n, "x_s0": 3 * n + 1, "x_s1": 3}
+    report = run(lowered(kernel_text("transpose", width)), symbols, [storage, y])
+    assert report.diagnostics == []
+    np.testing.assert_array_equal(y.reshape(n, m), x.T)
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(64, 64, 16), (65, 63, 17), (1, 130, 3), (70, 1, 0)])
+def test_matmul_with_bias_and_relu(m: int, n: int, k: int) -> None:
+    a, b, bias = numbers(m, k), numbers(k, n, seed=1), numbers(n, seed=2)
+    c = np.full(m * n, np.nan, np.float32)
+    symbols = {"M": m, "N": n, "K": k, "a_s0": k, "a_s1": 1}
+    report = run(lowered(kernel_text("matmul")), symbols, [a.ravel(), b.ravel(), bias, c])
+    assert report.diagnostics == []
+    np.testing.assert_array_equal(c.reshape(m, n), np.maximum(a @ b + bias, 0))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(("combine", "fill", "fold"), [("sum", "0.0", np.sum), ("max", "0xFF800000", np.max)])
+@pytest.mark.parametrize(("r", "c"), [(4, 128), (3, 1), (9, 333)])
+def test_reduction_across_warps(width: int, combine: str, fill: str, fold, r: int, c: int) -> None:
+    text = kernel_text("row_sum", width).replace("reduce sum", f"reduce {combine}").replace("with 0.0", f"with {fill}")
+    # Negative throughout: a maximum that took part of the fill value 0.0 would show.
+    x = numbers(r, c) - 20
+    y = np.full(r, np.nan, np.float32)
+    report = run(lowered(text), {"R": r, "C": c}, [x.ravel(), y])
+    assert report.diagnostics == []
+    np.testing.assert_array_equal(y, fold(x, axis=1))
+
+
+@pytest.mark.parametrize(("r", "c"), [(12, 16), (1, 1), (25, 37)])
+def test_reduction_in_a_warp_with_copies(r: int, c: int) -> None:
+    x = numbers(r, c) - 20
+    y = np.full(c, np.nan, np.float32)
+    report = run(lowered(kernel_text("column_max")), {"R": r, "C": c}, [x.ravel(), y])
+    assert report.diagnostics == []
+    np.testing.assert_array_equal(y, x.max(axis=0))
+
+
+def test_a_maximum_propagates_nan() -> None:
+    x = numbers(5, 20)
+    x[3, 7] = np.nan
+    y = np.zeros(20, np.float32)
+    run(lowered(kernel_text("column_max")), {"R": 5, "C": 20}, [x.ravel(), y])
+    np.testing.assert_array_equal(y, x.max(axis=0))
+
+
+@pytest.mark.parametrize("n", [2, 1024, 1030, 3070])
+def test_cast_rounds_to_nearest_even(n: int) -> None:
+    x = np.random.default_rng(0).standard_normal(n).astype(np.float32)
+    y = np.zeros(n, ml_dtypes.bfloat16)
+    report = run(lowered(kernel_text("cast")), {"N": n}, [x, y])
+    assert report.diagnostics == []
+    np.testing.assert_array_equal(y.view(np.uint16), x.astype(ml_dtypes.bfloat16).view(np.uint16))
+
+
+@pytest.mark.parametrize(("b", "m", "n", "k"), [(1, 8, 8, 4), (3, 9, 7, 5), (2, 1, 17, 1)])
+def test_integer_matmul(b: int, m: int, n: int, k: int) -> None:
+    x, y = numbers(b, m, k, dtype="int8"), numbers(b, k, n, dtype="int8", seed=1)
+    c = np.full(b * m * n, -1, np.int32)
+    report = run(lowered(kernel_text("integer_matmul")), {"B": b, "M": m, "N": n, "K": k}, [x.ravel(), y.ravel(), c])
+    assert report.diagnostics == []
+    np.testing.assert_array_equal(c.reshape(b, m, n), x.astype(np.int32) @ y.astype(np.int32))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(("n", "limit"), [(256, 256), (300, 299), (300, 10), (5, 0)])
+def test_scalars_by_value_and_a_valid_limit(width: int, n: int, limit: int) -> None:
+    x = numbers(n)
+    y = np.zeros(n, np.float32)
+    report = run(lowered(kernel_text("scale", width)), {"N": n}, [x, y], values=[0.5, limit])
+    assert report.diagnostics == []
+    np.testing.assert_array_equal(y, np.where(np.arange(n) < limit, x * np.float32(0.5), x))
+
+
+def test_symbolic_matmul_with_epilogue_stays_small() -> None:
+    assert sum(1 for _ in lowered(kernel_text("matmul")).walk()) < 200
+
+
+def test_arguments_are_pointers_values_params() -> None:
+    kernel = lowered(kernel_text("scale"))
+    assert [str(a.type) for a in kernel.values] == ["f32", "i64"]
+    assert [str(p.data) for p in kernel.params.data] == ["N"]
+    assert len(kernel.pointers) == 2
+    assert len(kernel.scalars) == 1
+
+
+def test_expressions_over_symbols_are_parameters() -> None:
+    kernel = lowered(kernel_text("integer_matmul"))
+    # The kernel multiplies no sizes and divides by no tile size; the first grid size is not needed to decode.
+    expected = {"N ceildiv 8", "M ceildiv 8", "K*M", "K", "M", "K*N", "N", "M*N"}
+    assert {str(p.data) for p in kernel.params.data} == expected
+    assert len(kernel.params.data) == len(expected)
+
+
+def test_an_assumed_constant_is_one() -> None:
+    text = kernel_text("transpose").replace("index_width 32", "index_width 32 assumes [x_s1 == 1]")
+    assert "x_s1" not in [str(p.data) for p in lowered(text).params.data]
+    assert "x_s1" in [str(p.data) for p in lowered(kernel_text("transpose")).params.data]
+
+
+def test_a_fully_unrolled_loop_is_static() -> None:
+    loops = [op for op in lowered(kernel_text("matmul")).walk() if isinstance(op, UnrollOp) and op.count.value.data == 16]
+    assert len(loops) == 1
+    (loop,) = (op for op in lowered(kernel_text("integer_matmul")).walk() if isinstance(op, scf.ForOp))
+    assert str(loop.attributes["unroll"]) == "2 : i64"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_lowered_kernel_reads_back(name: str) -> None:
+    kernel = lowered(kernel_text(name))
+    text = str(kernel)
+    assert str(next(iter(parsed(text).ops))) == text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_ops_keep_their_places(name: str) -> None:
+    module = parsed(kernel_text(name))
+    lines = {str(op.location) for op in module.walk() if isinstance(op, TileKernelOp)}
+    (place,) = lines
+    kernel = lowered(kernel_text(name))
+    assert str(kernel.location) == place
+    assert len({str(op.location) for op in kernel.walk()}) > 5
+
+
+def failure(text: str) -> TilewrightError:
+    module = parsed(text)
+    with pytest.raises(TilewrightError) as raised:
+        TileToSimtPass().apply(make_context(), module)
+    assert raised.value.location is not None
+    return raised.value
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (" via thread width 2\n  %o", "\n  %o", "tile.copy: expected a scheduled op, got one without via, width"),
+        (" threads 128 index_width 32", "", "tile.kernel: expected a scheduled op, got one without threads, index_width"),
+        ("width 2\n  %o", "width 8\n  %o", "width 8 does not divide the 4 neighbouring elements that a thread holds"),
+        ("#tile.strided<[1]>>, %y", "#tile.strided<[N]>>, %y", "width 2 needs a stride along dim 0 that is known to be 1"),
+        (
+            "bf16, fragment, #tile.distributed<threads [128] strides [1] vector [4]>>",
+            "bf16, fragment, #tile.distributed<threads [128] strides [1] vector [2]>>",
+            "operands differ in the distribution of d0",
+        ),
+    ],
+)
+def test_what_is_undecided_or_impossible_is_an_error_at_the_op(old: str, new: str, expected: str) -> None:
+    text = kernel_text("cast")
+    assert old in text
+    assert expected in failure(text.replace(old, new)).message
+
+
+def test_a_reduction_across_warps_needs_its_scratch() -> None:
+    assert "expected a scratch of at least 32 elements, got 0" in failure(
+        kernel_text("row_sum").replace(" scratch %w", "")
+    ).message
+    text = kernel_text("row_sum").replace("tile.buf<[8, 4], f32, shared", "tile.buf<[4, 4], f32, shared")
+    assert "expected a scratch of at least 32 elements, got 16" in failure(text).message
