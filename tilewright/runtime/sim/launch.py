@@ -12,14 +12,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.dialects.builtin import i32
+from xdsl.dialects.builtin import i32, i64
+from xdsl.ir import SSAValue
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.location import location_of
 from tilewright.dialects.simt.structure import KernelOp
 from tilewright.dialects.simt.types import GlobalType
-from tilewright.runtime.numerics import integer_dtype
-from tilewright.runtime.scalar_ops import quiet
+from tilewright.runtime.scalar_ops import carrier_dtype, quiet
 from tilewright.runtime.sim.addresses import address_values
 from tilewright.runtime.sim.buffers import Buffer
 from tilewright.runtime.sim.compiler import Compiled, Compiler, Level
@@ -64,7 +64,7 @@ class Program:
     def run(
         self,
         buffers: Sequence[Buffer],
-        scalars: Sequence[int],
+        scalars: Sequence[int | float],
         *,
         grid: int,
         batch: int | None = None,
@@ -88,15 +88,15 @@ class Program:
                     progress(first + count, grid)
         return report
 
-    def _state(self, report: Report, buffers: list[Buffer], scalars: Sequence[int], first: int, count: int) -> State:
+    def _state(self, report: Report, buffers: list[Buffer], scalars: Sequence[int | float], first: int, count: int) -> State:
         threads = self.kernel.threads.value.data
         shared = Shared.allocate(count, self.kernel.smem.value.data)
         state = State([None] * self.slot_count, count, threads, first, report, buffers, shared, BlockBarrier(1))
-        for slot, value, argument in zip(self.scalar_slots, scalars, self.kernel.scalars, strict=True):
-            state.env[slot] = np.full((1, 1), value, integer_dtype(argument.type))
+        for slot, value, argument in zip(self.scalar_slots, scalars, scalar_arguments(self.kernel), strict=True):
+            state.env[slot] = np.full((1, 1), value, carrier_dtype(argument.type, "typed"))
         return state
 
-    def _check_arguments(self, buffers: Sequence[Buffer], scalars: Sequence[int], grid: int) -> None:
+    def _check_arguments(self, buffers: Sequence[Buffer], scalars: Sequence[int | float], grid: int) -> None:
         name = self.kernel.sym_name.data
         if grid < 0:
             raise TilewrightError(f"{name}: expected a grid of at least 0 blocks, got {grid}")
@@ -108,12 +108,19 @@ class Program:
         for number, (buffer, pointer) in enumerate(zip(buffers, pointers, strict=True)):
             assert isinstance(pointer.type, GlobalType)
             buffer.check(pointer.type.element, f"{name}: pointer {number}")
-        for number, (value, argument) in enumerate(zip(scalars, self.kernel.scalars, strict=True)):
+        for number, (value, argument) in enumerate(zip(scalars, scalar_arguments(self.kernel), strict=True)):
+            if argument.type not in (i32, i64):
+                continue  # a value that the launch passes: NumPy checks it
             bits = 32 if argument.type == i32 else 64
             if not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
                 raise TilewrightError(f"{name}: expected scalar {number} to fit in {bits} bits, got {value}")
         if not self.aliased and overlap(buffers):
             raise TilewrightError(f"{name}: compiled for buffers that do not overlap, got buffers that do")
+
+
+def scalar_arguments(kernel: KernelOp) -> list[SSAValue]:
+    """The scalar arguments of a kernel: those passed by value, then those bound to `params`."""
+    return [*kernel.values, *kernel.scalars]
 
 
 def overlap(buffers: Sequence[Buffer]) -> bool:
@@ -134,7 +141,7 @@ def compile_kernel(kernel: KernelOp, level: Level = "fast", *, aliased: bool = T
     if compiler.checks:
         compiler.address_values = address_values(kernel)
     pointers = tuple(compiler.slot(p) for p in kernel.pointers)
-    scalars = tuple(compiler.slot(s) for s in kernel.scalars)
+    scalars = tuple(compiler.slot(s) for s in scalar_arguments(kernel))
     body = compiler.block(kernel.body.block)
     # A handful of temporaries of 8 bytes, as wide as the widest nest of vectorised loops.
     per_thread = compiler.bytes_per_thread + 8 * 6 * compiler.widest + 8 * compiler.slot_count // 4
@@ -158,14 +165,14 @@ def compile_kernel(kernel: KernelOp, level: Level = "fast", *, aliased: bool = T
 def simulate(
     kernel: KernelOp,
     buffers: Sequence[Buffer],
-    scalars: Sequence[int],
+    scalars: Sequence[int | float],
     *,
     grid: int,
     level: Level = "fast",
     batch: int | None = None,
     progress: Progress | None = None,
 ) -> Report:
-    """Run `grid` blocks of a kernel on `buffers`, one for each pointer, and `scalars`, the values of its `params`.
+    """Run `grid` blocks of a kernel on `buffers`, one for each pointer, and `scalars`, what goes by value and then the values of its `params`.
 
     The buffers are written in place. `batch` is how many blocks run at once (by default as many as fit in 256 MiB);
     `progress` is called with (blocks done, blocks). Raises TilewrightError for arguments that do not fit, for an op

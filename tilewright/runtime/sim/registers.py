@@ -178,7 +178,7 @@ def undefined(element: Attribute, shape: tuple[int, ...]) -> Array:
     dtype = carrier_dtype(element, "typed")
     if dtype.kind == "f":
         return np.full(shape, np.nan, dtype)
-    return np.full(shape, True if dtype.kind == "b" else POISON, dtype)
+    return np.full(shape, True if dtype.kind == "b" else np.int64(POISON).astype(dtype), dtype)
 
 
 def compile_alloc(compiler: Compiler, op: RegsAllocOp) -> Compiled:
