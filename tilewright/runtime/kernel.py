@@ -31,6 +31,11 @@ class Kernel:
         """The architecture that variants are lowered for."""
         return self._entry.arch
 
+    @property
+    def compile_seconds(self) -> float:
+        """Time spent on compiling so far, that of variants which calls have chosen included."""
+        return self._entry.compile_seconds
+
     def __call__(self, *arrays: object, out: object = None, stream: object = None, force: bool = False) -> Any:
         """Run on arrays (NumPy, DLPack, `__cuda_array_interface__`; numbers for scalars) and return the result, or a
         tuple of several, in the kind of the first tensor argument.

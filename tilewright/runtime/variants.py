@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -58,6 +59,8 @@ class CompiledEntry:
         self.entry = entry
         self.arch = arch
         self.pipeline_runs = 0
+        self.compile_seconds = 0.0
+        """Time spent in pipelines, and by backends in compilers behind them, so far."""
         self._lowered: dict[VariantKey, Lowered] = {}
         self._locks: dict[VariantKey, threading.Lock] = {}
         self._lock = threading.Lock()
@@ -81,9 +84,11 @@ class CompiledEntry:
             with self._plan_lock:
                 if self._planned is None:
                     self.pipeline_runs += 1
+                    started = time.perf_counter()
                     module = self._tensor_half(pipelines.TENSOR)
                     plan = next(op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == self.entry)
                     self._planned = module, HostPlan(plan)
+                    self.compile_seconds += time.perf_counter() - started
         return self._planned
 
     @property
@@ -117,7 +122,9 @@ class CompiledEntry:
             lock = self._locks.setdefault(key, threading.Lock())
         with lock:
             if key not in self._lowered:
+                started = time.perf_counter()
                 self._lowered[key] = self._lower(site)
+                self.compile_seconds += time.perf_counter() - started
             return self._lowered[key]
 
     def ir(self, level: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -142,6 +143,7 @@ class CudaBackend(Backend):
         lowered = self.entry.lower(site)
         with self._lock:
             if key not in self._loaded:
+                started = time.perf_counter()
                 compiled = load_or_compile(self.source(site), self.entry.arch)
                 function = owner.load_module(compiled.cubin).function(
                     kernel_symbol(lowered.kernel), ParameterLayout.of(parameter_kinds(lowered))
@@ -149,6 +151,7 @@ class CudaBackend(Backend):
                 self._loaded[key] = Loaded(
                     lowered, compiled, function, lowered.kernel.threads.value.data, lowered.kernel.smem.value.data
                 )
+                self.entry.compile_seconds += time.perf_counter() - started
             return self._loaded[key]
 
     def details(self, site: Site) -> dict[str, Any]:

@@ -1,0 +1,105 @@
+"""The command line of `tilewright`. Imports neither xDSL nor NumPy: --help is instant."""
+
+from __future__ import annotations
+
+import argparse
+from typing import NoReturn
+
+from tilewright.diagnostics import TilewrightError
+
+BACKENDS = ("auto", "cuda", "cpu", "sim", "reference")
+
+_EPILOG = """examples:
+  tilewright run softmax.mlir                            choose sizes, make inputs, run, print shapes and times
+  tilewright run softmax.mlir --dim M=100 --check        ... with one size given, compared with the reference
+  tilewright run gemm.mlir --input a.npy --input b.npy --output results --backend sim
+  tilewright compile gemm.mlir --arch sm_90a -o gemm     plan, CUDA source, cubins and a manifest
+  tilewright doctor                                      what this machine has, and what to do about the rest
+  tilewright cache stats                                 the folder of compiled kernels
+"""
+
+
+class CliArguments(argparse.Namespace):
+    """The parsed command line, typed. A field is there only for the commands that have it."""
+
+    command: str | None
+    debug: bool
+    version: bool
+    file: str
+    entry: str | None
+    arch: str | None
+    dims: list[str]
+    inputs: list[str]
+    seed: int
+    backend: str
+    check: bool
+    force: bool
+    output: str | None
+    source_only: bool
+    action: str
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise TilewrightError(f"{message} (see {self.prog} --help)")
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser; it raises TilewrightError where argparse would exit with its own text."""
+    parser = _Parser(
+        prog="tilewright",
+        description="A GPU kernel compiler for symbolic shapes: runs and compiles programs given as IR text.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="store_true", help="print the version")
+    _debug(parser)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    _add_run(commands.add_parser("run", help="run a program on given or made-up inputs", allow_abbrev=False))
+    _add_compile(commands.add_parser("compile", help="compile a program ahead of time", allow_abbrev=False))
+    _debug(commands.add_parser("doctor", help="say what this machine has, and what to do about the rest"))
+    cache = commands.add_parser("cache", help="look after the folder of compiled kernels", allow_abbrev=False)
+    cache.add_argument("action", choices=("stats", "verify", "clear"), help="what to do")
+    _debug(cache)
+    return parser
+
+
+def _debug(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--debug", action="store_true", default=argparse.SUPPRESS, help="show the Python traceback of an error"
+    )
+
+
+def _program(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="IR text; - is standard input")
+    parser.add_argument("--entry", metavar="NAME", help="the function; needed where several are public")
+    _debug(parser)
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
+    _program(parser)
+    add = parser.add_argument
+    add(
+        "--dim", dest="dims", action="append", default=[], metavar="M=100",
+        help="size of a symbol, repeatable; the others take their first likely size, else the least that is "
+        "admissible from 64 up",
+    )  # fmt: skip
+    add(
+        "--input", dest="inputs", action="append", default=[], metavar="X.npy",
+        help="array of the next argument, repeatable; arguments without one are random",
+    )  # fmt: skip
+    add("--seed", type=int, default=0, metavar="N", help="of the random arguments (default 0)")
+    add("--backend", choices=BACKENDS, default="auto", help="what runs it (default auto: cuda, else sim)")
+    add("--arch", metavar="SM", help="architecture to lower for, as sm_90a (default: the GPU's, else sm_80)")
+    add("--check", action="store_true", help="compare with the reference: PASS, or FAIL and exit code 1")
+    add("--output", metavar="DIR", help="write the results there as out0.npy, out1.npy, ...")
+    add("--force", action="store_true", help="simulate however long it takes")
+
+
+def _add_compile(parser: argparse.ArgumentParser) -> None:
+    _program(parser)
+    add = parser.add_argument
+    add("--arch", metavar="SM", required=True, help="architecture, as sm_80 or sm_90a")
+    add("-o", "--output", metavar="DIR", required=True, help="folder for plan, sources, cubins and manifest.json")
+    add("--source-only", action="store_true", help="leave the cubins out, so that NVRTC is not needed")

@@ -1,0 +1,27 @@
+"""What `run` and `compile` share: reading a program and choosing its entry."""
+
+from __future__ import annotations
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.api.cli.arguments import CliArguments
+from tilewright.api.diagnostics_cli import Console
+from tilewright.dialects.parsing import parse_module
+from tilewright.dialects.registry import make_context
+from tilewright.dialects.verify import verify_module
+from tilewright.passes.pipeline import run_pipeline
+from tilewright.passes.registry import all_passes
+from tilewright.runtime.compile import entry_names
+from tilewright.runtime.kernel import expect_one_of
+
+
+def read_program(console: Console, arguments: CliArguments) -> tuple[ModuleOp, func.FuncOp]:
+    """The module of the file, with shapes inferred, and its entry."""
+    name, text = console.read_source(arguments.file)
+    context = make_context()
+    module = parse_module(text, name, context)
+    verify_module(module)
+    run_pipeline(module, context, [all_passes()["infer-shapes"]()()])
+    entry = expect_one_of(entry_names(module), arguments.entry)
+    return module, next(op for op in module.ops if isinstance(op, func.FuncOp) and op.sym_name.data == entry)

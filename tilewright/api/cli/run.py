@@ -1,0 +1,145 @@
+"""`tilewright run`: sizes, inputs, one call, and what came of it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.api.cli.arguments import CliArguments
+from tilewright.api.cli.program import read_program
+from tilewright.api.cli.sizes import choose_sizes, parse_dims
+from tilewright.api.diagnostics_cli import FAILURE, Console
+from tilewright.diagnostics import TilewrightError
+from tilewright.runtime import dtypes
+from tilewright.runtime.arguments import intake
+from tilewright.runtime.backends.reference import ReferenceBackend, parameter
+from tilewright.runtime.compile import compile_module
+from tilewright.runtime.plan import Parameter
+from tilewright.runtime.reference import compare
+from tilewright.runtime.variants import CompiledEntry
+
+MAX_BYTES = 8 << 30
+"""Size of one made-up argument above which it is refused: a typing error is likelier than the wish."""
+
+
+def execute(console: Console, arguments: CliArguments) -> int:
+    """Run the program; 0, or 1 where `--check` finds a difference."""
+    module, function = read_program(console, arguments)
+    parameters = [parameter(a.type, a.name_hint or f"arg{n}") for n, a in enumerate(function.body.block.args)]
+    given = [_load(path, p, n) for n, (path, p) in enumerate(zip(arguments.inputs, parameters, strict=False))]
+    if len(arguments.inputs) > len(parameters):
+        raise TilewrightError(f"--input: expected at most {len(parameters)} arrays, got {len(arguments.inputs)}")
+    sizes = choose_sizes(module, function, _pinned(parse_dims(arguments.dims), parameters, given))
+    inputs = [*given, *_made_up(parameters[len(given) :], sizes, arguments.seed)]
+
+    say = console.stdout.write
+    started = time.perf_counter()
+    kernel = compile_module(module, arguments.backend, arguments.arch, function.sym_name.data)
+    compiling = time.perf_counter() - started
+    say(f"entry    @{kernel.name}\n")
+    say(f"dims     {', '.join(f'{k} = {v}' for k, v in sizes.items()) or 'none'}\n")
+    say(f"backend  {kernel.backend} ({kernel.backend_reason})\n")
+    console.stdout.flush()
+    lowering = kernel.compile_seconds
+    started = time.perf_counter()
+    returned: Any = kernel(*inputs, force=arguments.force)
+    took = time.perf_counter() - started
+    lowering = kernel.compile_seconds - lowering
+    results: list[np.ndarray[Any, Any]] = list(returned) if isinstance(returned, tuple) else [returned]
+    for number, (result, type_) in enumerate(zip(results, function.function_type.outputs.data, strict=True)):
+        say(f"result   {number}: {list(result.shape)} {parameter(type_, '').dtype}\n")
+    say(f"compile  {compiling + lowering:.3f} s\nrun      {max(0.0, took - lowering):.6f} s\n")
+    if arguments.output is not None:
+        _save(results, Path(arguments.output))
+    return _check(console, module, function, parameters, inputs, results) if arguments.check else 0
+
+
+def _check(
+    console: Console,
+    module: ModuleOp,
+    function: func.FuncOp,
+    parameters: list[Parameter],
+    inputs: list[Any],
+    results: list[np.ndarray[Any, Any]],
+) -> int:
+    """Compare with the reference and print the verdict."""
+    reference = ReferenceBackend(CompiledEntry(module, function.sym_name.data, "sm_80"))
+    taken = [intake(x, p.dtype, p.name, index=n) for n, (x, p) in enumerate(zip(inputs, parameters, strict=True))]
+    expected = reference.evaluate(taken)
+    for number, (result, value) in enumerate(zip(results, expected, strict=True)):
+        mismatch = compare(result, value)
+        if mismatch is not None:
+            console.stdout.write(f"FAIL     result {number}: {mismatch}\n")
+            return FAILURE
+    console.stdout.write("PASS     within the reference's error bound\n")
+    return 0
+
+
+def _load(path: str, expected: Parameter, number: int) -> np.ndarray[Any, Any]:
+    try:
+        found: Any = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as problem:
+        raise TilewrightError(f"--input {path}: cannot be read: {' '.join(str(problem).split())[:200]}") from None
+    if not isinstance(found, np.ndarray):
+        raise TilewrightError(f"--input {path}: expected a .npy file with one array")
+    rank = len(expected.dims or ())
+    # Checks element type and rank, and reads two opaque bytes an element as bf16 where the argument is bf16.
+    array = intake(found, expected.dtype, expected.name, index=number, rank=rank).array
+    assert array is not None
+    return array
+
+
+def _pinned(
+    dims: dict[str, int], parameters: list[Parameter], given: list[np.ndarray[Any, Any]]
+) -> dict[str, int]:
+    """The sizes that the user gave: with `--dim`, and as the sizes of input arrays."""
+    known, origin = dict(dims), dict.fromkeys(dims, "--dim")
+    for number, (expected, array) in enumerate(zip(parameters, given, strict=False)):
+        for axis, (dim, size) in enumerate(zip(expected.dims or (), array.shape, strict=True)):
+            name = str(dim)
+            if name not in dim.symbols:
+                continue
+            where = f"--input {number} dim {axis}"
+            if known.setdefault(name, size) != size:
+                raise TilewrightError(f"{name} = {known[name]} from {origin[name]}, {size} from {where}")
+            origin.setdefault(name, where)
+    return known
+
+
+def _made_up(parameters: list[Parameter], sizes: dict[str, int], seed: int) -> list[Any]:
+    """Random arguments: normal floats, integers from -8 to 8, fair booleans; an index by value is 1."""
+    random = np.random.default_rng(seed)
+    made: list[Any] = []
+    for each in parameters:
+        element = dtypes.element_type(each.dtype)
+        shape = tuple(d.evaluate(sizes) for d in each.dims or ())
+        count = 1
+        for size in shape:
+            count *= size
+        if count * max(element.bytes, 8) > MAX_BYTES:
+            raise TilewrightError(f"argument {each.name!r} of shape {list(shape)}: too large to be made up")
+        if each.dtype == "index":
+            values: Any = np.ones(shape, np.int64)
+        elif each.dtype == "i1":
+            values = random.integers(0, 2, shape).astype(np.bool_)
+        elif each.dtype.startswith("i"):
+            values = random.integers(-8, 9, shape).astype(element.numpy_dtype())
+        else:
+            values = np.asarray(random.standard_normal(shape, np.float32)).astype(element.numpy_dtype())
+        made.append(values if each.dims is not None else np.asarray(values)[()])
+    return made
+
+
+def _save(results: list[np.ndarray[Any, Any]], folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for number, result in enumerate(results):
+            # A .npy file cannot name bf16: two opaque bytes an element, as --input reads it.
+            np.save(folder / f"out{number}.npy", result.view("V2") if result.dtype.name == "bfloat16" else result)
+    except OSError as problem:
+        raise TilewrightError(f"--output {folder}: {problem.strerror or problem}") from None
