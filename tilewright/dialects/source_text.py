@@ -30,10 +30,12 @@ MAX_SOURCE_LINE = 160
 _BYTE_ORDER_MARK = "\ufeff"
 _OPENERS = {")": "(", "]": "[", "}": "{"}
 _COMMENT_OR_SPACE = re.compile(r"(?://[^\n]*|\s+)*")
+_BAD_STRING = r"a string is not closed on its line, or holds an escape other than \n, \t, \\, \" and two hex digits"
 _LIMITED = re.compile(
     r"""
       //[^\n]*                                  # comments and strings hold no brackets
-    | "(?:[^"\\\n]|\\.)*"
+    | "(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9a-fA-F]{2}))*"
+    | (?P<quote>")                              # no string of MLIR's: xDSL's own pattern takes 2^n steps to find out
     | (?P<long>0x[0-9a-fA-F]{LIMIT,}|[0-9]{LIMIT,})
     | (?<![\w$.%@#!^])[su]?i(?P<width>[0-9]{8,})\b
     | (?P<open>[(\[{]|(?<=[\w.$])<(?!=))        # `<` opens a type only right after a name: `S < W` is a comparison
@@ -113,6 +115,8 @@ def check_limits(text: str, filename: str) -> None:
             # A comparison such as `A<B` leaves a `<` that nothing closes; types seldom run over lines.
             while opened and opened[-1] == "<":
                 opened.pop()
+        elif kind == "quote":
+            raise refuse(_BAD_STRING, match.start())
         elif kind == "long":
             digits = len(match.group())
             raise refuse(f"an integer of {digits} digits: expected at most {MAX_DIGITS}", match.start())

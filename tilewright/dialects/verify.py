@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 
 
 def verify_module(module: ModuleOp) -> None:
-    """Check every operation of `module`, innermost first as xDSL does, then that each use is dominated by its value.
+    """Check that each use is dominated by its value, then every operation of `module`, innermost first as xDSL does.
 
     Raises TilewrightError with the operation's place and a message of one line: `'arith.addi': what is wrong`.
     """
     try:
-        _verify_op(module)
+        # First, because xDSL notices a value from another function as well, but blames the function and not the use.
         _check_region_dominance(module.body, set())
+        _verify_op(module)
     except RecursionError as error:
         raise TilewrightError("the module is nested too deeply to be verified", location_of(module)) from error
 
