@@ -36,10 +36,12 @@ def summation_error(found: FloatFormat, length: int, magnitude: Array) -> Array:
     """How far a sum of `length` terms in this format, in any order, may be off; `magnitude` is the sum of |terms|.
 
     2 K u sum|x|: Higham, Accuracy and Stability of Numerical Algorithms, section 4.2, has (K - 1) u + O(u^2); the
-    factor 2 covers the products of a contraction and the second order. inf where a partial sum may overflow.
+    factor 2 covers the products of a contraction and the second order. inf where a partial sum of finite terms may
+    overflow; 0 where a term is no number, as the sum is none either, in any order.
     """
     error = 2.0 * length * found.unit_roundoff * magnitude + length * smallest(found)
-    return np.where(magnitude >= found.overflow, np.inf, error)
+    error = np.where(magnitude >= found.overflow, np.inf, error)
+    return np.where(np.isfinite(magnitude), error, 0.0)
 
 
 @dataclass(slots=True)
