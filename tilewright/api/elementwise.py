@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import sqrt as _sqrt
 from numbers import Integral, Real
-from typing import Any, TypeAlias
+from typing import Any, SupportsFloat, TypeAlias
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith, math
@@ -123,7 +123,7 @@ def map_tensors(
                 if isinstance(operand, Tensor):
                     given.append(cast_scalar(inner, next(remaining), computing))
                 else:
-                    given.append(constant(inner, operand, computing))
+                    given.append(constant(inner, _number(operand), computing))
             computing = accumulator_type(ELEMENT_TYPES[dtypes[-1]])
             return cast_scalar(inner, body(Scalars(inner, computing), given), target)
 
@@ -145,6 +145,11 @@ def check_number(function: str, value: Any, dtype: str) -> None:
         fits = isinstance(value, Integral) and -(2**31) <= int(value) < 2**31
     if not fits:
         raise TilewrightError(f"{function}: expected a tensor or a number that {dtype} holds, got {value!r}")
+
+
+def _number(value: SupportsFloat) -> float:
+    """A checked number, integers exactly."""
+    return int(value) if isinstance(value, Integral) else float(value)
 
 
 def _kind(float_op: type[Operation], integer_op: type[Operation]) -> Body:

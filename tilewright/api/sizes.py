@@ -60,6 +60,12 @@ class Size:
     def __mod__(self, other: Size | int) -> Size:
         return _combined(self, other, mod(self.expr, as_size(other).expr))
 
+    def __rfloordiv__(self, other: int) -> Size:
+        return Size(floordiv(other, self.expr), self.declarations)
+
+    def __rmod__(self, other: int) -> Size:
+        return Size(mod(other, self.expr), self.declarations)
+
     __radd__ = __add__
     __rmul__ = __mul__
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn, SupportsFloat, TypeAlias
 
 from xdsl.builder import Builder
 from xdsl.dialects.builtin import TensorType, bf16, f16, f32, i1, i32
@@ -146,7 +146,7 @@ class Tensor:
         return f"Tensor({self.name}: {spell_shape(self.sizes)}, {self.dtype})"
 
 
-Operand: TypeAlias = Tensor | float
+Operand: TypeAlias = Tensor | SupportsFloat
 """What a function takes beside a tensor: a tensor, or a Python number that takes the tensor's dtype."""
 
 
