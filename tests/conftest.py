@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 
 import hypothesis
@@ -33,7 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    hypothesis.settings.load_profile(config.getoption("--profile"))
+    hypothesis.settings.load_profile(str(config.getoption("--profile")))
 
 
 @cache
@@ -56,9 +57,7 @@ def missing_nvrtc() -> str | None:
     if find_spec("cuda") is None or find_spec("cuda.bindings") is None:
         return "no NVRTC: cuda-bindings is not installed"
     try:
-        from cuda.bindings import nvrtc
-
-        result = nvrtc.nvrtcVersion()
+        result = import_module("cuda.bindings.nvrtc").nvrtcVersion()
     except Exception as error:
         # The bindings find the library when they are first called, and raise RuntimeError, ImportError or their own.
         return f"no NVRTC: {error}"
@@ -71,7 +70,8 @@ _NEEDS: dict[str, Callable[[], str | None]] = {"gpu": missing_gpu, "nvrtc": miss
 def required(config: pytest.Config) -> set[str]:
     """Return the markers whose absence is a failure."""
     from_environment = os.environ.get("TILEWRIGHT_REQUIRE", "")
-    return {*config.getoption("--require"), *filter(None, from_environment.split(","))}
+    chosen: list[str] = config.getoption("--require") or []
+    return {*chosen, *filter(None, from_environment.split(","))}
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -102,4 +102,4 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):
 
 def missing_slow(item: pytest.Item) -> bool:
     """Return whether a skip of `item` has another reason than that it is slow."""
-    return item.get_closest_marker("slow") is None or item.config.getoption("--slow")
+    return item.get_closest_marker("slow") is None or bool(item.config.getoption("--slow"))

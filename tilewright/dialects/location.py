@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
-
-from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc
+from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc
 from xdsl.ir import Attribute, Operation
 
 from tilewright.diagnostics import SourceLocation
@@ -18,8 +16,9 @@ def source_location(location: Attribute) -> SourceLocation | None:
         return source_location(location.location)
     if isinstance(location, CallSiteLoc):
         return source_location(location.callee)
-    if isinstance(location, FusedLoc) and isinstance(location.locations, ArrayAttr):
-        found = (source_location(part) for part in cast("ArrayAttr[Attribute]", location.locations))
+    if isinstance(location, FusedLoc):
+        parts: tuple[Attribute, ...] = getattr(location.locations, "data", ())
+        found = (source_location(part) for part in parts)
         return next((place for place in found if place is not None), None)
     return None
 
