@@ -61,63 +61,13 @@ if TYPE_CHECKING:
         transpose,
         where,
     )
-    from tilewright.api.compile import compile
-    from tilewright.api.frontend import (
-        Size,
-        Symbol,
-        Tensor,
-        abs,
-        add,
-        batch_matmul,
-        build_module,
-        cast,
-        div,
-        einsum,
-        equal,
-        erf,
-        exp,
-        gelu,
-        greater,
-        greater_equal,
-        less,
-        less_equal,
-        log,
-        logical_and,
-        logical_not,
-        logical_or,
-        matmul,
-        max,
-        maximum,
-        min,
-        minimum,
-        mul,
-        neg,
-        not_equal,
-        placeholder,
-        prod,
-        reduce_max,
-        reduce_min,
-        reduce_prod,
-        reduce_sum,
-        relu,
-        rsqrt,
-        sigmoid,
-        silu,
-        softmax,
-        sqrt,
-        sub,
-        sum,
-        symbols,
-        tanh,
-        transpose,
-        where,
-    )
     from tilewright.diagnostics import SourceLocation, TilewrightError
     from tilewright.runtime.kernel import Kernel
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Kernel",
     "Size",
     "SourceLocation",
     "Symbol",
@@ -223,6 +173,7 @@ _FRONT_END = (
     "where",
 )
 _HOME: dict[str, str] = {
+    "Kernel": "tilewright.runtime.kernel",
     "SourceLocation": "tilewright.diagnostics",
     "TilewrightError": "tilewright.diagnostics",
     "compile": "tilewright.api.compile",

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from tilewright.dialects.host.ops import AllocOp, BindOp, FuncOp, GuardOp, OutputOp
+from tilewright.dialects.lin.shapes import is_tensor
 from tilewright.dialects.location import location_of
 from tilewright.dialects.sym import Answer, Expr, Facts, Relation, RequireOp, SymbolOp, dims_of, mod
 from tilewright.passes.core import error_at
@@ -35,10 +36,10 @@ class GuardList:
 
 
 def bound_symbols(func: FuncOp) -> frozenset[str]:
-    """Symbols that a call of the entry gives values to: those in the shapes of its arguments, and those of `host.bind`."""
+    """Symbols that a call of the entry gives values to: in the shapes of its arguments, and of `host.bind`."""
     found: set[str] = set()
     for argument in func.body.block.args:
-        if isinstance(argument.type, TensorType):
+        if is_tensor(argument.type):
             found.update(*(dim.symbols for dim in dims_of(argument.type)))
     for op in func.body.walk():
         if isinstance(op, BindOp):
@@ -57,7 +58,7 @@ def entry_guards(module: ModuleOp, func: FuncOp) -> GuardList:
     result = GuardList()
     bound = bound_symbols(func)
     for argument in func.body.block.args:
-        if isinstance(argument.type, TensorType):
+        if is_tensor(argument.type):
             for dim in dims_of(argument.type):
                 result.facts.add(Relation(dim, ">=", Expr.const(0)))
     for op in module.ops:
@@ -71,9 +72,10 @@ def entry_guards(module: ModuleOp, func: FuncOp) -> GuardList:
         raise error_at(func, f"no call of @{func.sym_name.data} is possible: {contradiction}")
     for op in func.body.walk():
         if isinstance(op, OutputOp | AllocOp):
+            what = "a result" if isinstance(op, OutputOp) else "an intermediate tensor"
             for dim in dims_of(op.res.type):
-                what = "a result" if isinstance(op, OutputOp) else "an intermediate tensor"
-                result.require(Relation(dim, ">=", Expr.const(0)), f"{dim}: expected a size of {what} of at least 0", op)
+                natural = Relation(dim, ">=", Expr.const(0))
+                result.require(natural, f"{dim}: expected a size of {what} of at least 0", op)
     return result
 
 

@@ -21,7 +21,6 @@ from tilewright.lowering.instantiate import VARIANT_ATTRIBUTE
 from tilewright.passes.core import TilewrightPass, error_at
 
 
-
 @dataclass(frozen=True)
 class HostPlanPass(TilewrightPass):
     """Completes each `host.func`: guards, variants of each launch, grids.
@@ -30,7 +29,8 @@ class HostPlanPass(TilewrightPass):
     every stride or size that a kernel takes for granted. Replaces each `host.launch` (and each `host.dispatch` over
     schedules) by one `host.dispatch` whose cases are schedule times variant, tried in order; a case's predicates are
     what its kernel variant `assumes`. Writes `grid`, the product of the kernel's grid, and guards that it fits. Every
-    argument and result gets a `host.bind`. Relies on kernels being in the module, with strides on their global buffers. Launches that have an index width are left.
+    argument and result gets a `host.bind`. Relies on kernels being in the module, with strides on their global
+    buffers. Launches that have an index width are left.
     """
 
     name: ClassVar[str] = "host-plan"
@@ -139,29 +139,27 @@ class _Planner:
     def _argument_guards(self, launch: LaunchOp) -> list[GuardOp]:
         """What the kernel's buffer types claim of the tensors that are passed, as far as it is not proved."""
         kernel = self._kernel(launch)
+        name = kernel.sym_name.data
         if len(launch.arguments) != len(kernel.arguments):
-            raise error_at(
-                launch,
-                f"@{kernel.sym_name.data}: expected {len(kernel.arguments)} arguments, got {len(launch.arguments)}",
-            )
+            wanted = len(kernel.arguments)
+            raise error_at(launch, f"@{name}: expected {wanted} arguments, got {len(launch.arguments)}")
         guards: list[GuardOp] = []
         bound = bound_symbols(self.func)
         for position, (value, formal) in enumerate(zip(launch.arguments, kernel.arguments, strict=True)):
             if not isinstance(formal.type, BufType):
                 continue
+            which = f"argument {position} of @{name}"
             if formal.type.strides is None:
-                raise error_at(kernel, f"argument {position} of @{kernel.sym_name.data}: expected a layout with strides")
+                raise error_at(kernel, f"{which}: expected a layout with strides")
             dims = dims_of(value.type)
             if len(dims) != formal.type.rank:
-                raise error_at(
-                    launch, f"argument {position} of @{kernel.sym_name.data}: expected {formal.type.rank} dims, got {len(dims)}"
-                )
+                raise error_at(launch, f"{which}: expected {formal.type.rank} dims, got {len(dims)}")
             actual = self.strides.get(value) or contiguous(dims)
             claims = [
-                (f"size of dim {d} of argument {position} of @{kernel.sym_name.data}", a, b)
+                (f"size of dim {d} of {which}", a, b)
                 for d, (a, b) in enumerate(zip(dims, formal.type.dims, strict=True))
             ] + [
-                (f"stride of dim {d} of argument {position} of @{kernel.sym_name.data}", a, b)
+                (f"stride of dim {d} of {which}", a, b)
                 for d, (a, b) in enumerate(zip(actual, formal.type.strides, strict=True))
             ]
             for what, got, wanted in claims:
@@ -170,7 +168,8 @@ class _Planner:
                     continue
                 unbound = sorted(relation.symbols - bound)
                 if unbound:
-                    raise error_at(launch, f"{what}: expected {wanted}, got {got}, and nothing binds {', '.join(unbound)}")
+                    names = ", ".join(unbound)
+                    raise error_at(launch, f"{what}: expected {wanted}, got {got}, and nothing binds {names}")
                 guard = GuardOp(relation, f"{got}: expected {wanted} as the {what}")
                 guard.location = launch.location
                 guards.append(guard)

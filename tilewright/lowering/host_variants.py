@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType
 from xdsl.ir import Attribute, SSAValue
@@ -48,7 +48,7 @@ def element_bytes(element: Attribute) -> int:
     if isinstance(element, AnyFloat):
         return element.bitwidth // 8
     if isinstance(element, IntegerType):
-        return max(1, element.width.data // 8)
+        return max(1, cast("IntegerType[int]", element).width.data // 8)
     if isinstance(element, IndexType):
         return 8
     raise TypeError(f"no element of a buffer: {element}")
@@ -110,7 +110,8 @@ def _narrow_relations(kernel: KernelOp, facts: Facts) -> list[Relation]:
         total = Expr.const(0)
         for size, stride, tile in zip(type_.dims, type_.strides, _tile_sizes(buffer, type_.rank), strict=True):
             total = total + _magnitude(stride, facts) * (size + tile)
-        result.append(Relation(total, "<=", Expr.const(INDEX_LIMIT)))
+        if total.constant is None or total.constant > INDEX_LIMIT:
+            result.append(Relation(total, "<=", Expr.const(INDEX_LIMIT)))
     return result
 
 
@@ -147,7 +148,7 @@ def _vector_relations(launched: Launched, facts: Facts) -> list[Relation]:
 
 
 def _vector_of(type_: BufType, base: str, vector: int, size: int) -> list[Relation]:
-    strides, zero = type_.strides or (), Expr.const(0)
+    strides, zero = list(type_.strides or ()), Expr.const(0)
     relations = [Relation(strides[-1], "==", Expr.const(1))]
     relations += [Relation(mod(stride, vector), "==", zero) for stride in strides[:-1]]
     if base:

@@ -17,11 +17,11 @@ from tilewright.dialects.tile.types import BufType, strided
 from tilewright.passes.core import error_at
 
 VARIANT_ATTRIBUTE: Final = "variant"
-"""Discardable attribute of a `host.launch`: the name of the kernel's variant, unique among the variants of the kernel."""
+"""Discardable attribute of a `host.launch`: the name of the variant, unique among those of the kernel."""
 
 
 def variant_of(launch: LaunchOp) -> str:
-    """The name of the variant that a complete launch asks for; by its index width where the plan was written by hand."""
+    """The name of the variant that a launch asks for; by its index width where the plan was written by hand."""
     named = launch.attributes.get(VARIANT_ATTRIBUTE)
     if isinstance(named, StringAttr):
         return named.data

@@ -19,8 +19,8 @@ from tilewright.passes.core import TilewrightPass, error_at
 class InstantiateVariantsPass(TilewrightPass):
     """Replaces the kernels of a planned module by one kernel for each variant that its plan launches.
 
-    Each `tile.kernel` variant is named kernel_variant and carries `assumes` and `index_width`, so that the passes of the
-    tile pipeline run on all variants at once. `only="k/vector32"` keeps one kernel's one variant. The plan itself, which
+    Each variant is named kernel_variant and carries `assumes` and `index_width`, so that the passes of the tile
+    pipeline run on all variants at once. `only="k/vector32"` keeps one variant of one kernel. The plan itself, which
     names kernels before they are instantiated, is dropped. Relies on host-plan.
     """
 

@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects import func
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.host.ops import FuncOp
+from tilewright.dialects.lin.shapes import is_tensor
 from tilewright.dialects.location import location_of
 from tilewright.dialects.sym import Expr, dims_of
 from tilewright.dialects.sym.expr import Monomial, divide_monomial, from_terms
@@ -88,15 +89,15 @@ class Environment:
         return ", ".join(parts)
 
 
-def size_steps(func: FuncOp) -> tuple[Solve | Check, ...]:
+def size_steps(entry: FuncOp | func.FuncOp) -> tuple[Solve | Check, ...]:
     """The steps that bind the symbols in the argument types of an entry, in order.
 
     Raises `TilewrightError` at the function, naming symbol and dim, for a symbol that no size determines.
     """
     pending = [
         (number, dim, expr)
-        for number, argument in enumerate(func.body.block.args)
-        if isinstance(argument.type, TensorType)
+        for number, argument in enumerate(entry.body.block.args)
+        if is_tensor(argument.type)
         for dim, expr in enumerate(dims_of(argument.type))
     ]
     known: set[str] = set()
@@ -126,14 +127,14 @@ def size_steps(func: FuncOp) -> tuple[Solve | Check, ...]:
             number, dim, expr = pending[0]
             names = ", ".join(sorted(expr.symbols - known))
             raise TilewrightError(
-                f"@{func.sym_name.data}: no argument size determines {names}: argument {number} dim {dim} is {expr}",
-                location_of(func),
+                f"@{entry.sym_name.data}: no argument size determines {names}: argument {number} dim {dim} is {expr}",
+                location_of(entry),
             )
     return tuple(steps)
 
 
 def linear_parts(expr: Expr, symbol: str) -> tuple[Expr, Expr] | None:
-    """(factor, rest) with `expr == factor * symbol + rest` and no symbol in either; None when it is not linear in it."""
+    """(factor, rest) with `expr == factor * symbol + rest`, `symbol` in neither; None when it is not linear in it."""
     atom = Expr.symbol(symbol).terms[0][0]
     factor: dict[Monomial, int] = {}
     rest: dict[Monomial, int] = {}

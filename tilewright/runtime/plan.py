@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from math import lcm
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.host.ops import AllocOp, BindOp, DispatchOp, FuncOp, GuardOp, LaunchOp, OutputOp
+from tilewright.dialects.lin.shapes import is_tensor
 from tilewright.dialects.location import location_of
 from tilewright.dialects.sym import Expr, Relation, dims_of
 from tilewright.dialects.sym.expr import Atom, hidden_symbol
@@ -160,16 +160,13 @@ class HostPlan:
     def _parameter(self, value: SSAValue, slot: Slot, name: str) -> Parameter:
         self.slots[value] = slot
         name = value.name_hint or name
-        if isinstance(value.type, TensorType):
-            element: Attribute = value.type.element_type
-            return Parameter(name, str(element), dims_of(value.type))
-        return Parameter(name, str(value.type), None)
+        return parameter_of(value.type, name)
 
     def _site(self, op: LaunchOp) -> Site:
         if op.grid is None or op.index_width is None:
             raise _at(op, "expected a launch that the host plan has completed: it has no grid or index_width")
-        tensors = [self.slots[a] for a in op.arguments if isinstance(a.type, TensorType)]
-        scalars = [self.slots[a] for a in op.arguments if not isinstance(a.type, TensorType)]
+        tensors = [self.slots[a] for a in op.arguments if is_tensor(a.type)]
+        scalars = [self.slots[a] for a in op.arguments if not is_tensor(a.type)]
         return Site(
             op.kernel.string_value(),
             variant_of(op),
@@ -188,7 +185,8 @@ class HostPlan:
             for what, symbols in _used_symbols(op):
                 missing = sorted(symbols - known)
                 if missing:
-                    raise _at(op, f"@{self.entry}: no argument size determines {', '.join(missing)}, which {what} needs")
+                    names = ", ".join(missing)
+                    raise _at(op, f"@{self.entry}: no argument size determines {names}, which {what} needs")
 
     def _alignment(self) -> int:
         """The modulus under which base addresses matter; they may occur as `base mod c` only."""
@@ -204,6 +202,13 @@ class HostPlan:
             if any("%" in symbol for symbol in shifted.symbols):
                 raise _at(op, f"a base address may occur as `base mod c` only, got {expr}")
         return found
+
+
+def parameter_of(type_: Attribute, name: str) -> Parameter:
+    """An argument or result of this type."""
+    if is_tensor(type_):
+        return Parameter(name, str(type_.element_type), dims_of(type_))
+    return Parameter(name, str(type_), None)
 
 
 def case_blocks(op: DispatchOp) -> list[tuple[tuple[Relation, ...], Block]]:
@@ -248,4 +253,4 @@ def _at(op: Operation, message: str) -> TilewrightError:
     return TilewrightError(message, location_of(op))
 
 
-__all__ = ["Decision", "HostPlan", "Parameter", "PlannedLaunch", "Site", "Slot", "case_blocks"]
+__all__ = ["Decision", "HostPlan", "Parameter", "PlannedLaunch", "Site", "Slot", "case_blocks", "parameter_of"]

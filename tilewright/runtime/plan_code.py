@@ -14,10 +14,10 @@ SAFE_GLOBALS: dict[str, Any] = {"__builtins__": {}, "min": min, "max": max, "len
 
 def expr_code(expr: Expr, names: Mapping[str, str]) -> str:
     """`expr` as a Python expression in parentheses; `names` maps each of its symbols to a Python expression."""
-    parts = [
-        "*".join([*([str(coefficient)] if coefficient != 1 or not monomial else []), *(_atom(a, names) for a in monomial)])
-        for monomial, coefficient in expr.terms
-    ]
+    parts: list[str] = []
+    for monomial, coefficient in expr.terms:
+        factors = [_atom(a, names) for a in monomial]
+        parts.append("*".join(factors if factors and coefficient == 1 else [str(coefficient), *factors]))
     return f"({' + '.join(parts)})" if parts else "0"
 
 

@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.host.ops import AllocOp, BindOp, DispatchOp, GuardOp, LaunchOp, OutputOp
+from tilewright.dialects.lin.shapes import is_tensor
 from tilewright.dialects.location import location_of
 from tilewright.dialects.sym import Expr, Relation, dims_of
 from tilewright.runtime.binding import Layout, Solve, contiguous, normalised
@@ -68,7 +68,7 @@ class _Writer:
 
     def arguments(self) -> None:
         for number, value in enumerate(self.plan.func.body.block.args):
-            if isinstance(value.type, TensorType):
+            if is_tensor(value.type):
                 stem = self.shapes[value] = f"a{number}"
                 self.line(f"h{stem}, t{stem}, p{stem} = args[{number}]")
                 rank = len(dims_of(value.type))
@@ -180,7 +180,7 @@ def generate(plan: HostPlan) -> tuple[str, Callable[[Sequence[Layout | None], Se
     def fail(arguments: Sequence[Layout | None], results: Sequence[Layout] | None) -> Decision:
         """Explain: the interpreter raises. That it would not is a difference between the two, and told as such."""
         plan.interpret(arguments, results)
-        raise TilewrightError(f"@{plan.entry}: the compiled plan refuses a call that its IR allows (a bug in Tilewright)")
+        raise TilewrightError(f"@{plan.entry}: the plan refuses a call that its IR allows (a bug in Tilewright)")
 
     extra = {
         "Decision": Decision,

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.host.ops import AllocOp, BindOp, DispatchOp, GuardOp, LaunchOp, OutputOp
+from tilewright.dialects.lin.shapes import is_tensor
 from tilewright.dialects.location import location_of
 from tilewright.dialects.sym import dims_of
 from tilewright.runtime.binding import Environment, Layout, Source, contiguous, normalised, solve_sizes
@@ -104,7 +104,7 @@ def interpret(plan: HostPlan, arguments: Sequence[Layout | None], results: Seque
     layouts = {n: a._replace(strides=normalised(a.shape, a.strides)) for n, a in enumerate(arguments) if a is not None}
     solve_sizes(plan.steps, layouts, call.environment)
     for number, value in enumerate(plan.func.body.block.args):
-        if isinstance(value.type, TensorType):
+        if is_tensor(value.type):
             slot = Slot("argument", number)
             call.layouts[slot] = layouts[number]
             call.expect_contiguous(value, slot)

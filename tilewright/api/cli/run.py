@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects import func
@@ -17,9 +17,9 @@ from tilewright.api.diagnostics_cli import FAILURE, Console
 from tilewright.diagnostics import TilewrightError
 from tilewright.runtime import dtypes
 from tilewright.runtime.arguments import intake
-from tilewright.runtime.backends.reference import ReferenceBackend, parameter
+from tilewright.runtime.backends.reference import ReferenceBackend
 from tilewright.runtime.compile import compile_module
-from tilewright.runtime.plan import Parameter
+from tilewright.runtime.plan import Parameter, parameter_of
 from tilewright.runtime.reference import compare
 from tilewright.runtime.variants import CompiledEntry
 
@@ -30,7 +30,7 @@ MAX_BYTES = 8 << 30
 def execute(console: Console, arguments: CliArguments) -> int:
     """Run the program; 0, or 1 where `--check` finds a difference."""
     module, function = read_program(console, arguments)
-    parameters = [parameter(a.type, a.name_hint or f"arg{n}") for n, a in enumerate(function.body.block.args)]
+    parameters = [parameter_of(a.type, a.name_hint or f"arg{n}") for n, a in enumerate(function.body.block.args)]
     given = [_load(path, p, n) for n, (path, p) in enumerate(zip(arguments.inputs, parameters, strict=False))]
     if len(arguments.inputs) > len(parameters):
         raise TilewrightError(f"--input: expected at most {len(parameters)} arrays, got {len(arguments.inputs)}")
@@ -50,9 +50,10 @@ def execute(console: Console, arguments: CliArguments) -> int:
     returned: Any = kernel(*inputs, force=arguments.force)
     took = time.perf_counter() - started
     lowering = kernel.compile_seconds - lowering
-    results: list[np.ndarray[Any, Any]] = list(returned) if isinstance(returned, tuple) else [returned]
+    many = isinstance(returned, tuple)
+    results = list(cast("tuple[np.ndarray[Any, Any], ...]", returned)) if many else [returned]
     for number, (result, type_) in enumerate(zip(results, function.function_type.outputs.data, strict=True)):
-        say(f"result   {number}: {list(result.shape)} {parameter(type_, '').dtype}\n")
+        say(f"result   {number}: {list(result.shape)} {parameter_of(type_, '').dtype}\n")
     say(f"compile  {compiling + lowering:.3f} s\nrun      {max(0.0, took - lowering):.6f} s\n")
     if arguments.output is not None:
         _save(results, Path(arguments.output))
@@ -89,7 +90,7 @@ def _load(path: str, expected: Parameter, number: int) -> np.ndarray[Any, Any]:
         raise TilewrightError(f"--input {path}: expected a .npy file with one array")
     rank = len(expected.dims or ())
     # Checks element type and rank, and reads two opaque bytes an element as bf16 where the argument is bf16.
-    array = intake(found, expected.dtype, expected.name, index=number, rank=rank).array
+    array = intake(cast("object", found), expected.dtype, expected.name, index=number, rank=rank).array
     assert array is not None
     return array
 

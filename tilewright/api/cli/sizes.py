@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.lin.shapes import is_tensor
 from tilewright.dialects.sym import Expr, Relation, RequireOp, SymbolOp, dims_of
 from tilewright.runtime.binding import linear_parts
 
@@ -41,7 +42,7 @@ def entry_symbols(function: func.FuncOp) -> list[str]:
     """Symbols in the shapes of the entry's arguments, in the order in which they are met."""
     found: dict[str, None] = {}
     for argument in function.body.block.args:
-        if isinstance(argument.type, TensorType):
+        if is_tensor(argument.type):
             for dim in dims_of(argument.type):
                 found.update(dict.fromkeys(sorted(dim.symbols)))
     return list(found)
@@ -61,10 +62,11 @@ def choose_sizes(module: ModuleOp, function: func.FuncOp, given: Mapping[str, in
     relations = [op.relation.data for op in module.walk() if isinstance(op, RequireOp)]
     relations = [r for r in relations if r.symbols <= set(symbols)]
     zero = Expr.const(0)
-    sized = [*function.body.block.args, *(() if function.body.block.last_op is None else function.body.block.last_op.operands)]
-    for value in sized:
-        if isinstance(value.type, TensorType):
-            relations += [Relation(d, ">=", zero) for d in dims_of(value.type) if d.symbols and d.symbols <= set(symbols)]
+    returned = function.body.block.last_op
+    for value in (*function.body.block.args, *(() if returned is None else returned.operands)):
+        if is_tensor(value.type):
+            dims = [d for d in dims_of(value.type) if d.symbols and d.symbols <= set(symbols)]
+            relations += [Relation(d, ">=", zero) for d in dims]
     for name, size in given.items():
         reason = refusal(declared.get(name), size)
         if reason:

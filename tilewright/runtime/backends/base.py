@@ -97,7 +97,8 @@ def named(parameters: Sequence[Parameter], arguments: Sequence[TensorArgument]) 
 
 def kind_of(arguments: Sequence[TensorArgument]) -> ArgumentKind:
     """The kind that results have: that of the first argument that is a tensor, else NumPy."""
-    return next((a.kind for a in arguments if a.kind != "scalar"), "numpy")
+    kinds: list[ArgumentKind] = [a.kind for a in arguments if a.kind != "scalar"]
+    return kinds[0] if kinds else "numpy"
 
 
 def scalar_value(argument: TensorArgument) -> int | float:

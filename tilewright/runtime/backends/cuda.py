@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -97,7 +97,7 @@ class CudaBackend(Backend):
                     made = empty_like_kind(kind, shape, parameter.dtype, "host")
                     target = new_on_device(owner, shape, parameter.dtype, handle)
                 else:
-                    kind = next(a.kind for a in arguments if a.device == "cuda")
+                    kind = kind_of([a for a in arguments if a.device == "cuda"])
                     made = empty_like_kind(
                         kind, shape, parameter.dtype, "cuda", device_index=ordinal, stream=handle
                     )
@@ -188,7 +188,7 @@ def _ordinal(arguments: Sequence[TensorArgument]) -> int:
 def _host_array(made: Any, target: TensorArgument) -> np.ndarray[Any, Any] | None:
     """The host memory of a result that the device tensor is to be copied into; None when it is on the device."""
     if isinstance(made, np.ndarray):
-        return made
+        return cast("np.ndarray[Any, Any]", made)
     if hasattr(made, "__dlpack_device__") and made.__dlpack_device__()[0] == 1:
         return intake(made, target.dtype, "out").array
     return None

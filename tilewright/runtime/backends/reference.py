@@ -6,11 +6,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Attribute
 
 from tilewright.diagnostics import TilewrightError
-from tilewright.dialects.sym import dims_of
 from tilewright.runtime.arguments import TensorArgument, intake
 from tilewright.runtime.backends.base import (
     Backend,
@@ -22,7 +19,7 @@ from tilewright.runtime.backends.base import (
     take_outputs,
 )
 from tilewright.runtime.binding import Environment, size_steps, solve_sizes
-from tilewright.runtime.plan import Parameter
+from tilewright.runtime.plan import parameter_of
 from tilewright.runtime.reference import ReferenceValue, run_reference
 from tilewright.runtime.results import empty_like_kind
 from tilewright.runtime.variants import CompiledEntry
@@ -37,9 +34,9 @@ class ReferenceBackend(Backend):
         super().__init__(entry)
         function = entry.function
         self.parameters = [
-            parameter(a.type, a.name_hint or f"arg{n}") for n, a in enumerate(function.body.block.args)
+            parameter_of(a.type, a.name_hint or f"arg{n}") for n, a in enumerate(function.body.block.args)
         ]
-        self.results = [parameter(t, f"out{n}") for n, t in enumerate(function.function_type.outputs.data)]
+        self.results = [parameter_of(t, f"out{n}") for n, t in enumerate(function.function_type.outputs.data)]
         self.steps = size_steps(function)
 
     def call(self, args: Sequence[object], out: Sequence[object] | None, stream: object, force: bool) -> list[Any]:
@@ -75,10 +72,3 @@ class ReferenceBackend(Backend):
         arrays = [np.asarray(a.array) for a in arguments]
         return run_reference(self.entry.module, self.entry.entry, arrays, environment.values)
 
-
-def parameter(type_: Attribute, name: str) -> Parameter:
-    """An argument or result of a tensor-level function."""
-    if isinstance(type_, TensorType):
-        element: Attribute = type_.element_type
-        return Parameter(name, str(element), dims_of(type_))
-    return Parameter(name, str(type_), None)

@@ -52,7 +52,7 @@ class SimBackend(Backend):
         plan = self.entry.plan
         arguments = take_arguments(plan.arguments, args, plan.entry)
         expect_host(arguments, self.name)
-        given = None
+        given: list[TensorArgument] | None = None
         if out is not None:
             given = take_outputs(plan.results, out, plan.entry, named(plan.arguments, arguments))
             expect_host(given, self.name)
