@@ -334,7 +334,7 @@ def test_a_live_lock_is_respected_and_an_old_one_taken_over(tmp_path: Path) -> N
             assert not second
         assert path.exists()
         age_file(path, 100)
-        with held(path, stale_seconds=60) as third:
+        with held(path, stale_seconds=60, patience=5) as third:
             assert third
     assert not path.exists()
 

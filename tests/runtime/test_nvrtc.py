@@ -97,6 +97,8 @@ def test_the_entry_counts_and_not_the_function_it_calls() -> None:
         "ptxas         .     48 bytes stack frame, 4 bytes spill stores, 8 bytes spill loads\n"
         "ptxas info    : Function properties for k\n"
         "ptxas         .     16 bytes stack frame, 12 bytes spill stores, 20 bytes spill loads\n"
+        "ptxas info    : Function properties for g\n"
+        "ptxas         .     32 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
         "ptxas info    : Used 72 registers, used 1 barriers, 256 bytes cumulative stack size, "
         "512 bytes smem, 360 bytes cmem[0]\n"
     )

@@ -60,6 +60,12 @@ def test_overlap_with_an_input() -> None:
             check_output(out, {"v": host(np.zeros(3, np.float32)), "w": host(shared)})
 
 
+def test_an_input_that_reaches_down_to_the_output() -> None:
+    with pytest.raises(TilewrightError, match="got overlap"):
+        check_output(host(BUFFER[:2]), {"reversed": host(BUFFER[::-1])})
+    check_output(host(BUFFER[:2]), {"reversed, but not so far": host(BUFFER[:1:-1])})
+
+
 def test_in_place_takes_the_same_layout_only() -> None:
     out = host(BUFFER[:, :6])
     with pytest.raises(TilewrightError, match="no memory in common"):
