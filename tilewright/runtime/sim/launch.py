@@ -88,7 +88,9 @@ class Program:
                     progress(first + count, grid)
         return report
 
-    def _state(self, report: Report, buffers: list[Buffer], scalars: Sequence[int | float], first: int, count: int) -> State:
+    def _state(
+        self, report: Report, buffers: list[Buffer], scalars: Sequence[int | float], first: int, count: int
+    ) -> State:
         threads = self.kernel.threads.value.data
         shared = Shared.allocate(count, self.kernel.smem.value.data)
         state = State([None] * self.slot_count, count, threads, first, report, buffers, shared, BlockBarrier(1))
@@ -172,7 +174,9 @@ def simulate(
     batch: int | None = None,
     progress: Progress | None = None,
 ) -> Report:
-    """Run `grid` blocks of a kernel on `buffers`, one for each pointer, and `scalars`, what goes by value and then the values of its `params`.
+    """Run `grid` blocks of a kernel on `buffers`, one for each pointer, and `scalars`.
+
+    `scalars` are what goes by value, then the values of the kernel's `params`.
 
     The buffers are written in place. `batch` is how many blocks run at once (by default as many as fit in 256 MiB);
     `progress` is called with (blocks done, blocks). Raises TilewrightError for arguments that do not fit, for an op

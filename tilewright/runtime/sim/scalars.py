@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import Float32Type, IntegerType
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Operation
 
 from tilewright.dialects.simt.structure import BlockIdOp, TidOp
 from tilewright.dialects.simt.sync import ShuffleOp
