@@ -143,8 +143,8 @@ def home_of(pointer: int) -> tuple[int, int] | None:
     is 0 for memory of a pool (cuMemAllocAsync), which belongs to the device."""
     context, ordinal = c_void_p(), c_int()
     library = load()
-    if library.cuPointerGetAttribute(byref(ordinal), _POINTER_ORDINAL, pointer):
-        return None
+    if library.cuPointerGetAttribute(byref(ordinal), _POINTER_ORDINAL, pointer) or ordinal.value < 0:
+        return None  # a negative ordinal is the host's (CU_DEVICE_CPU, CU_DEVICE_INVALID)
     if library.cuPointerGetAttribute(byref(context), _POINTER_CONTEXT, pointer):
         return 0, ordinal.value
     return context.value or 0, ordinal.value
