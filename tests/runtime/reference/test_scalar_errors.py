@@ -36,7 +36,7 @@ def operand(element_type: Attribute) -> SSAValue:
 def perturbed(rng: np.random.Generator, count: int) -> tuple[Bounded, Array]:
     """Values of many magnitudes with bounds from 0 up to a tenth of them, and float32 values within those."""
     value = (rng.standard_normal(count) * 10.0 ** rng.integers(-3, 3, count)).astype(np.float32).astype(np.float64)
-    value[rng.random(count) < 0.1] = rng.choice([0.0, 1.0, np.inf, -np.inf, 90.0, -90.0, np.float32(3e38)])
+    value[rng.random(count) < 0.1] = rng.choice([0.0, 1.0, np.inf, -np.inf, 90.0, -90.0, float(np.float32(3e38))])
     spread = np.where(np.isfinite(value), np.abs(value), 0.0) * 10.0 ** rng.uniform(-7, -1, count)
     # Twice the spread that is used leaves room for the rounding of the perturbed value to float32.
     error = np.where(rng.random(count) < 0.5, 0.0, 2.0 * spread + 1e-40)
