@@ -164,6 +164,7 @@ def buffer_of(tensor: TensorArgument) -> Buffer:
         return Buffer(np.empty(0, array.dtype))
     low, high = tensor.span
     width = array.dtype.itemsize
-    corner = array[tuple(slice(-1, None) if s < 0 else slice(0, 1) for s in array.strides)]
+    # The ellipsis makes it a view for rank 0 too, where an empty index would copy the element.
+    corner = array[(*(slice(-1, None) if s < 0 else slice(0, 1) for s in array.strides), ...)]
     flat = as_strided(corner, ((high - low) // width,), (width,), writeable=array.flags.writeable)
     return Buffer(flat, offset=-low // width, address=tensor.pointer + low)
