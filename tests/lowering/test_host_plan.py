@@ -1,0 +1,273 @@
+"""host-plan: guards, variants and grids, looked at in the IR; and that a variant is only chosen where it is right."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from xdsl.dialects.builtin import ModuleOp
+
+from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.host.ops import DispatchOp, FuncOp, GuardOp, LaunchOp
+from tilewright.dialects.parsing import parse_module
+from tilewright.dialects.registry import make_context
+from tilewright.dialects.tile.structure import KernelOp
+from tilewright.dialects.verify import verify_module
+from tilewright.lowering.host_plan import HostPlanPass
+from tilewright.lowering.instantiate import instantiate
+from tilewright.lowering.instantiate_variants import InstantiateVariantsPass
+from tilewright.runtime.binding import Layout
+from tilewright.runtime.plan import HostPlan
+
+SYMBOLS = """
+sym.symbol @M {min = 1}
+sym.symbol @N
+sym.symbol @x_s0 {source = "stride"}
+sym.symbol @x_s1 {source = "stride"}
+sym.symbol @x_base {source = "base"}
+"""
+
+COPY = """
+tile.kernel @k(%x : !tile.buf<[M, N], f32, global, #tile.strided<[x_s0, x_s1]>>,
+               %y : !tile.buf<[M, N], f32, global, #tile.strided<[N, 1]>>)
+    grid (%i, %j) = [M ceildiv 32, N ceildiv 32] {
+  %m0 = sym.apply 32*i where i = %i
+  %n0 = sym.apply 32*j where j = %j
+  %f = tile.alloc : !tile.buf<[32, 32], f32, fragment>
+  tile.copy %x[%m0, %n0] to %f bounds [clip, clip] other 0.0 : f32
+  tile.copy %f to %y[%m0, %n0] bounds [clip, clip]
+}
+"""
+
+HOST = """
+host.func @main(%x : tensor<?x?xf32, #sym.dims<M, N>>) -> (tensor<?x?xf32, #sym.dims<M, N>>) {
+  host.bind %x strides [x_s0, x_s1] base x_base
+  %y = host.output 0 : tensor<?x?xf32, #sym.dims<M, N>>
+  host.launch @k(%x, %y)
+}
+"""
+
+
+def planned(text: str, max_variants: int = 4) -> ModuleOp:
+    context = make_context()
+    module = parse_module(text, "plan.mlir", context)
+    verify_module(module)
+    HostPlanPass(max_variants).apply(context, module)
+    verify_module(module)
+    return module
+
+
+def guards(module: ModuleOp) -> list[str]:
+    return [str(op.relation.data) for op in module.walk() if isinstance(op, GuardOp)]
+
+
+def case_names(module: ModuleOp) -> list[str]:
+    return [name for op in module.walk() if isinstance(op, DispatchOp) for name, _, _ in op.arms]
+
+
+def launches(module: ModuleOp) -> list[LaunchOp]:
+    return [op for op in module.walk() if isinstance(op, LaunchOp)]
+
+
+def plan_of(module: ModuleOp) -> HostPlan:
+    return HostPlan(next(op for op in module.ops if isinstance(op, FuncOp)))
+
+
+def test_declared_bounds_and_requirements_become_guards_in_order():
+    symbols = SYMBOLS.replace("@N", "@N {max = 4096, multiple_of = 8}") + "sym.require M + N >= 10\n"
+    module = planned(symbols + COPY + HOST)
+    assert guards(module)[:4] == ["M >= 1", "N <= 4096", "N mod 8 == 0", "M + N >= 10"]
+    messages = [op.message.data for op in module.walk() if isinstance(op, GuardOp)]
+    assert messages[1:3] == ["N: expected at most 4096", "N: expected a multiple of 8"]
+    assert "plan.mlir:7:1" in messages[3]
+
+
+def test_what_follows_from_shapes_and_earlier_guards_is_not_guarded():
+    module = planned(SYMBOLS + "sym.require N >= 0\nsym.require 2*M >= 2\n" + COPY + HOST)
+    assert "N >= 0" not in guards(module)
+    assert "2*M >= 2" not in guards(module)
+
+
+def test_a_requirement_on_a_symbol_that_nothing_binds_is_an_error_at_it():
+    with pytest.raises(TilewrightError, match=r"plan.mlir:\d+:1: .*no argument binds Q"):
+        planned(SYMBOLS + "sym.symbol @Q\nsym.require N >= Q\n" + COPY + HOST)
+
+
+def test_requirements_of_other_entries_are_left_to_them():
+    module = planned(SYMBOLS + "sym.symbol @Q\nsym.require Q >= 3\n" + COPY + HOST)
+    assert "Q >= 3" not in guards(module)
+
+
+def test_contradictory_declarations_say_which():
+    with pytest.raises(TilewrightError, match=r"no call of @main is possible: .*N"):
+        planned(SYMBOLS + "sym.require N >= 5\nsym.require N <= 3\n" + COPY + HOST)
+
+
+def test_claims_of_the_kernels_types_are_guarded():
+    """The kernel says that y is contiguous; the caller's output need not be."""
+    assert {"y_s0 == N", "y_s1 == 1"} <= set(guards(planned(SYMBOLS + COPY + HOST)))
+
+
+def test_four_variants_best_first_the_last_for_everything():
+    module = planned(SYMBOLS + COPY + HOST)
+    assert case_names(module) == ["vector32", "general32", "vector64", "general64"]
+    (dispatch,) = [op for op in module.walk() if isinstance(op, DispatchOp)]
+    assert [p for _, p, _ in dispatch.arms][-1] == ()
+    for (_, predicates, _), launch in zip(dispatch.arms, launches(module), strict=True):
+        assert set(predicates) <= {r.data for r in launch.assumes}
+    assert [op.index_width.value.data for op in launches(module) if op.index_width] == [32, 32, 64, 64]
+
+
+@pytest.mark.parametrize(
+    ("most", "names"),
+    [
+        (1, ["general64"]),
+        (2, ["vector32", "general64"]),
+        (3, ["vector32", "general32", "general64"]),
+        (9, ["vector32", "general32", "vector64", "general64"]),
+    ],
+)
+def test_fewer_variants_keep_the_general_one(most: int, names: list[str]):
+    assert case_names(planned(SYMBOLS + COPY + HOST, most)) == names
+
+
+def test_a_proved_index_width_leaves_no_choice():
+    symbols = SYMBOLS.replace("{min = 1}", "{min = 1, max = 1000}").replace("@N", "@N {max = 1000}")
+    symbols = symbols.replace('@x_s0 {source', '@x_s0 {min = 0, max = 1000, source')
+    symbols = symbols.replace('@x_s1 {source', '@x_s1 {min = 0, max = 1000, source')
+    module = planned(symbols + COPY + HOST)
+    assert case_names(module) == ["vector32", "general32"]
+    assert not any("ceildiv" in guard for guard in guards(module)), "the grid is proved to fit"
+
+
+def test_a_size_that_no_vector_divides_is_moved_one_by_one():
+    text = (SYMBOLS + COPY + HOST).replace("N>", "7>").replace("N]", "7]").replace("?x?x", "?x7x").replace("[N,", "[7,")
+    text = text.replace("N ceildiv 32", "1")
+    assert not any("vector" in name for name in case_names(planned(text)))
+
+
+def test_grid_is_the_product_and_is_guarded():
+    module = planned(SYMBOLS + COPY + HOST)
+    assert {str(op.grid.data) for op in launches(module) if op.grid} == {"(M ceildiv 32)*(N ceildiv 32)"}
+    assert "(M ceildiv 32)*(N ceildiv 32) <= 2147483647" in guards(module)
+
+
+NESTED = HOST.replace(
+    "  host.launch @k(%x, %y)\n",
+    """
+  host.dispatch {
+    case "a" when [N <= 64] {
+      host.dispatch {
+        case "b" when [M <= 64] {
+          host.launch @k(%x, %y)
+        }
+        case "c" {
+          host.launch @k(%x, %y)
+        }
+      }
+    }
+    case "d" {
+      host.launch @k(%x, %y)
+    }
+  }
+""",
+)
+
+
+def test_nested_dispatches_become_one_over_schedule_times_variant():
+    module = planned(SYMBOLS + COPY + NESTED, max_variants=1)
+    (dispatch,) = [op for op in module.walk() if isinstance(op, DispatchOp)]
+    found = [(name, [str(p) for p in predicates]) for name, predicates, _ in dispatch.arms]
+    assert found == [
+        ("a/b/general64", ["N <= 64", "M <= 64"]),
+        ("a/c/general64", ["N <= 64"]),
+        ("d/general64", []),
+    ]
+    names = [str(op.attributes["variant"]) for op in launches(module)]
+    assert len(set(names)) == 3, "one kernel under three sets of facts is three variants"
+
+
+def test_a_schedule_that_cannot_apply_goes_and_one_that_always_does_ends_the_list():
+    symbols = SYMBOLS.replace("@N", "@N {max = 64}")
+    assert [n.split("/")[0] for n in case_names(planned(symbols + COPY + NESTED, 1))] == ["a", "a"]
+    symbols = SYMBOLS.replace("@N", "@N {min = 65}")
+    assert [n.split("/")[0] for n in case_names(planned(symbols + COPY + NESTED, 1))] == ["d"]
+
+
+def test_a_complete_plan_is_left_alone():
+    module = planned(SYMBOLS + COPY + HOST)
+    before = str(module)
+    HostPlanPass().apply(make_context(), module)
+    assert str(module) == before
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("@k(%x, %y)\n}", "@other(%x, %y)\n}", "there is no such tile.kernel"),
+        ("host.launch @k(%x, %y)", "host.launch @k(%x)", "expected 2 arguments, got 1"),
+        ("tensor<?x?xf32, #sym.dims<M, N>>\n", "tensor<?xf32, #sym.dims<M>>\n", "expected 2 dims, got 1"),
+    ],
+)
+def test_launches_that_do_not_fit_their_kernel(old: str, new: str, message: str):
+    text = SYMBOLS + COPY + HOST.replace(old, new)
+    with pytest.raises(TilewrightError, match=message):
+        planned(text)
+
+
+def test_instantiate_puts_facts_on_the_kernel_and_constants_into_its_strides():
+    module = planned(SYMBOLS + COPY + HOST)
+    made = instantiate(module, launches(module)[0])
+    verify_module(made)
+    (kernel,) = [op for op in made.ops if isinstance(op, KernelOp)]
+    assert kernel.sym_name.data == "k_vector32"
+    assert kernel.index_width is not None
+    assert kernel.index_width.value.data == 32
+    assert kernel.assumes == launches(module)[0].assumes
+    assert kernel.bases == ("x_base", "y_base")
+    strides = [a.type.strides for a in kernel.arguments]  # pyright: ignore[reportAttributeAccessIssue]
+    assert [str(s) for s in strides[0]] == ["x_s0", "1"], "x_s1 == 1 is assumed"
+    general = instantiate(module, launches(module)[3])
+    assert "strided<[x_s0, x_s1]>" in str(general)
+
+
+def test_instantiate_variants_makes_all_or_the_one_asked_for():
+    module = planned(SYMBOLS + COPY + HOST)
+    InstantiateVariantsPass("k/general32").apply(make_context(), module)
+    assert [op.sym_name.data for op in module.ops if isinstance(op, KernelOp)] == ["k_general32"]
+    module = planned(SYMBOLS + COPY + HOST)
+    InstantiateVariantsPass().apply(make_context(), module)
+    verify_module(module)
+    assert len([op for op in module.ops if isinstance(op, KernelOp)]) == 4
+    with pytest.raises(TilewrightError, match=r"expected one of k/vector32, .*got 'k/x'"):
+        InstantiateVariantsPass("k/x").apply(make_context(), planned(SYMBOLS + COPY + HOST))
+
+
+def test_instantiate_wants_a_complete_launch():
+    module = parse_module(SYMBOLS + COPY + HOST, "plan.mlir", make_context())
+    with pytest.raises(TilewrightError, match="no index_width"):
+        instantiate(module, launches(module)[0])
+
+
+PLAN = plan_of(planned(SYMBOLS + COPY + HOST))
+SIZES = st.one_of(st.integers(1, 70), st.integers(2**15, 2**17))
+STRIDES = st.one_of(st.sampled_from([0, 1, 4, -1]), st.integers(-9, 9), st.integers(-(2**17), 2**17))
+
+
+@given(m=SIZES, n=SIZES, s0=STRIDES, s1=STRIDES, base=st.integers(0, 64))
+def test_a_variant_is_chosen_only_where_its_facts_hold(m: int, n: int, s0: int, s1: int, base: int):
+    """Against the definition: every element offset of a tile rounded up fits i32; every 16 bytes are aligned."""
+    decision = PLAN.run([Layout((m, n), (s0, s1), 4 * base)], None)
+    (launch,) = decision.launches
+    site = PLAN.sites[launch.site]
+    assert launch.grid == -(-m // 32) * -(-n // 32)
+    rounded_m, rounded_n = -(-m // 32) * 32, -(-n // 32) * 32
+    real0, real1 = s0 if m > 1 else 1, s1 if n > 1 else 1  # a dim of size 1 is walked by nothing
+    if site.index_width == 32:
+        farthest = (rounded_m - 1) * abs(real0) + (rounded_n - 1) * abs(real1)
+        assert farthest <= 2**31 - 1
+        assert (rounded_m - 1) * n + rounded_n - 1 <= 2**31 - 1
+    if "vector" in site.variant:
+        assert (n == 1 or s1 == 1) and n % 4 == 0
+        assert m == 1 or s0 % 4 == 0
+        assert 4 * base % 16 == 0
