@@ -106,6 +106,8 @@ def test_line_table_counts_as_splitting_does(text: str, data: st.DataObject) -> 
         ("%0 = arith.constant 1 : i99999999999", 1, 25, "integer type of more than 16777216 bits"),
         ("%0 = arith.constant 300 : i8", 1, 1, "300"),
         ("%0 = arith.constant dense<[1, 2]> : tensor<3xi32>", 1, 50, "shape mismatch"),
+        ("func.func private @f(tensor<2x9223372036854775808xf32>)", 1, 31, "expected at most 9223372036854775807"),
+        ("%", 1, 1, "expected suffix identifier after %"),
         ("^bb0:\n", 1, 1, "expected an operation, got '^bb0:'"),
         ("\u00b2", 1, 1, "expected an operation"),
     ],

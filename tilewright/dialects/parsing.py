@@ -26,10 +26,13 @@ if TYPE_CHECKING:
 
     from xdsl.context import Context
 
-__all__ = ["MAX_DENSE_ELEMENTS", "LocatedParser", "decode", "parse_module", "render"]
+__all__ = ["MAX_DENSE_ELEMENTS", "MAX_DIMENSION", "LocatedParser", "decode", "parse_module", "render"]
 
 MAX_DENSE_ELEMENTS = 1 << 24
 """Elements of a dense literal. xDSL stores a splat expanded, so one short line could ask for all memory."""
+
+MAX_DIMENSION = (1 << 63) - 1
+"""The largest dim of a shape: sizes are 64-bit integers in MLIR, in NumPy and on the host side of a launch."""
 
 _UNKNOWN_OP = re.compile(r"Operation (\S+) is not registered")
 _UNKNOWN_ATTRIBUTE = re.compile(r"'(\S+)' is not registered")
@@ -76,6 +79,14 @@ class LocatedParser(Parser):
     def at_end(self) -> bool:
         """Return whether all text is consumed."""
         return self.pos >= len(self.lines.text)
+
+    def parse_shape_dimension(self, allow_dynamic: bool = True) -> int:
+        """Parse one dim of a shape as xDSL does, but no more than an address can count."""
+        start = self.pos
+        dimension = super().parse_shape_dimension(allow_dynamic)
+        if dimension > MAX_DIMENSION:
+            self.raise_error(f"dimension {dimension} is too large: expected at most {MAX_DIMENSION}", start)
+        return dimension
 
     def _parse_dense_literal_type(self):  # pyright: ignore  # the overridden method's type is not public
         type = super()._parse_dense_literal_type()
@@ -156,6 +167,7 @@ def _from_parse_error(
             return TilewrightError(
                 f"unknown {kind} '{name}'{hint}", lines.location(filename, named if named >= 0 else offset)
             )
+    message = message.replace("{first_char}", lines.text[offset : offset + 1])
     if match := _NO_FORMAT.fullmatch(message):
         message = f"'{match.group(1)}' has no custom format: write it in generic form, '\"{match.group(1)}\"(...)'"
     elif message == "Could not parse entire input!":

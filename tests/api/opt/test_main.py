@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -363,7 +364,7 @@ def test_a_process_in_an_ascii_locale() -> None:
 
 
 def test_a_closed_pipe_is_quiet() -> None:
-    script = f"{sys.executable} -m tilewright.api.opt.main | true"
+    script = f"{shlex.quote(sys.executable)} -m tilewright.api.opt.main | true"
     body = "".join(f"  %{n} = arith.constant {n} : i32\n" for n in range(4000))
     text = f"func.func @f() {{\n{body}  func.return\n}}"
     done = subprocess.run(["sh", "-c", script], input=text.encode(), capture_output=True, check=False)
