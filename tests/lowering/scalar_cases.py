@@ -83,7 +83,9 @@ CASES = tuple(_cases())
 def kernel_text(number: int, case: Case) -> str:
     """A kernel @case_<number>: thread i reads elements i, i + 64 and i + 128 of %x and writes element i of %y."""
     return f"""
-simt.kernel @case_{number}(%x : !simt.global<{case.source}>, %y : !simt.global<{case.result}>) threads 64 smem 0 grid [1] {{
+simt.kernel @case_{number}(
+  %x : !simt.global<{case.source}>, %y : !simt.global<{case.result}>
+) threads 64 smem 0 grid [1] {{
   %t = simt.tid
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32

@@ -22,7 +22,8 @@ NAMES = sorted(path.stem for path in KERNELS.glob("*.mlir"))
 
 def kernel_text(name: str, index_width: int = 32) -> str:
     """The text of a kernel with this index width."""
-    return (KERNELS / f"{name}.mlir").read_text(encoding="utf-8").replace("index_width 32", f"index_width {index_width}")
+    text = (KERNELS / f"{name}.mlir").read_text(encoding="utf-8")
+    return text.replace("index_width 32", f"index_width {index_width}")
 
 
 def parsed(text: str) -> ModuleOp:

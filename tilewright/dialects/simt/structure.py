@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import AnyFloat, ArrayAttr, IntegerAttr, IntegerType, StringAttr, SymbolNameConstraint, i32, i64
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    ArrayAttr,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    SymbolNameConstraint,
+    i32,
+    i64,
+)
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -29,11 +38,11 @@ DIMENSIONS = ("x", "y", "z")
 
 @irdl_op_definition
 class KernelOp(IRDLOperation):
-    """A kernel: pointers first, then scalars by value from the launch, then scalars (i32 or i64) that the host binds to `params`.
+    """A kernel: pointers, then scalars that the launch passes by value, then scalars (i32 or i64) bound to `params`.
 
     The last arguments, as many as `params` has entries, are the bound ones; the host evaluates an expression for each.
-    `threads` is the block size (one dimension), `smem` the bytes of dynamic shared memory, `grid` the number of blocks as an
-    expression that the host evaluates, `assumes` what the code relies on: each entry is proved or guarded by the host plan.
+    `threads` is the block size (one dimension), `smem` the bytes of dynamic shared memory, `grid` the number of blocks
+    as an expression that the host evaluates, `assumes` what the code relies on: the host plan proves or guards each.
     """
 
     name = "simt.kernel"
@@ -152,7 +161,7 @@ class TidOp(IRDLOperation):
     name = "simt.tid"
     res = result_def(i32)
     traits = traits_def(Pure())
-    assembly_format: ClassVar[str] = "attr-dict"
+    assembly_format: ClassVar[str | None] = "attr-dict"
 
     def __init__(self) -> None:
         super().__init__(result_types=[i32])

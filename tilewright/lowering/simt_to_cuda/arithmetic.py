@@ -42,6 +42,10 @@ def unsigned(type_: Attribute, text: str) -> str:
     return f"static_cast<{unsigned_type(type_)}>({text})"
 
 
+def _as_it_is(_type: Attribute, text: str) -> str:
+    return text
+
+
 def cast_to(type_: Attribute, text: str) -> str:
     """A value converted to a scalar type."""
     return f"static_cast<{c_type(type_)}>({text})"
@@ -133,7 +137,7 @@ def _ceil_division_unsigned(w: Writer, op: arith.CeilDivUIOp) -> None:
 
 def _compare_integers(w: Writer, op: arith.CmpiOp) -> None:
     t, code = op.lhs.type, int(op.predicate.value.data)
-    read = (lambda _t, x: x) if code < _SIGNED_FROM else signed if code < _UNSIGNED_FROM else unsigned
+    read = _as_it_is if code < _SIGNED_FROM else signed if code < _UNSIGNED_FROM else unsigned
     w.result(op, f"{read(t, w.name(op.lhs))} {_INTEGER_PREDICATES[code]} {read(t, w.name(op.rhs))}")
 
 
@@ -186,8 +190,11 @@ def _integer_to_float(w: Writer, op: arith.SIToFPOp | arith.UIToFPOp) -> None:
     else:
         value = signed(source, value)
         wide = "long long" if integer_width(source) == 64 else "int"
-    # The overloads for 16-bit floats take 32 and 64 bits.
-    w.result(op, narrowed(target, f"static_cast<{wide}>({value})") if is_short_float(target) else cast_to(target, value))
+    if is_short_float(target):
+        # The overloads for 16-bit floats take 32 and 64 bits.
+        w.result(op, narrowed(target, f"static_cast<{wide}>({value})"))
+    else:
+        w.result(op, cast_to(target, value))
 
 
 def _float_to_integer(w: Writer, op: arith.FPToSIOp | arith.FPToUIOp) -> None:
@@ -267,4 +274,3 @@ ARITHMETIC: dict[type[Operation], Write] = {
     arith.BitcastOp: _bitcast,
 }
 """Each op of `arith` that kernels may hold."""
-

@@ -1,4 +1,4 @@
-"""Names in generated source. Text from IR never gets there as it is: a kernel's name is mangled, values are numbered."""
+"""Names in generated source. No text of the IR gets there as it is: a kernel's name is mangled, values are numbered."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LONGEST = 48
 
 
 def mangle(name: str) -> str:
-    """`tw_<letters, digits and _ of the name>_<8 hex digits of its SHA-256>`: a C identifier, distinct for distinct names."""
+    """`tw_<letters, digits and _ of the name>_<8 hex digits of its SHA-256>`: a C identifier, one for each name."""
     readable = re.sub(r"[^A-Za-z0-9_]", "_", name)[:_LONGEST]
     return f"tw_{readable}_{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 

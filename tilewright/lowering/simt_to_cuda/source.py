@@ -1,4 +1,4 @@
-"""The source of kernels: what callers use. Compile it with `--fmad=false`: the IR says where a product and a sum fuse."""
+"""The source of kernels: what callers use. Compile with `--fmad=false`: the IR says where a product and a sum fuse."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def intrinsics_header() -> str:
 
 
 def emit_kernel(kernel: KernelOp, arch: str) -> str:
-    """Complete CUDA C++ of one kernel for an architecture such as `sm_80`; its name there is `kernel_symbol(kernel)`."""
+    """Complete CUDA C++ of one kernel for an architecture such as `sm_80`; its name is `kernel_symbol(kernel)`."""
     return _source([kernel], arch)
 
 

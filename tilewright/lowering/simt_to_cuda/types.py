@@ -1,4 +1,4 @@
-"""C types and literals of scalar types. Literals are exact: floats are written such that they read back as the same bits."""
+"""C types and literals of scalar types. Literals are exact: a float is written such that it reads back as its bits."""
 
 from __future__ import annotations
 
@@ -6,7 +6,15 @@ import math
 import struct
 from typing import Any, cast
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, FloatAttr, IntegerAttr, IntegerType
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+)
 from xdsl.ir import Attribute
 
 from tilewright.diagnostics import TilewrightError

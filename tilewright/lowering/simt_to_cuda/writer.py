@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,9 +14,11 @@ from tilewright.passes.core import error_at
 
 
 class Writer:
-    """Writes statements; `names` holds the C++ expression of each value: a variable, or a literal for a constant."""
+    """Writes statements. `names` holds the C++ expression of each value: a variable, or a literal for a constant."""
 
-    def __init__(self, table: Mapping[type[Operation], Callable[[Writer, Any], None]], read_only: set[SSAValue]) -> None:
+    def __init__(
+        self, table: Mapping[type[Operation], Callable[[Writer, Any], None]], read_only: set[SSAValue]
+    ) -> None:
         self.table = table
         """From the class of an op to the function that writes it."""
         self.read_only = read_only
@@ -33,7 +35,7 @@ class Writer:
         self.lines.append("  " * self._depth + text)
 
     @contextmanager
-    def braces(self, head: str) -> Iterator[None]:
+    def braces(self, head: str) -> Generator[None]:
         """A statement `head` with what is written inside as its body."""
         self.line(f"{head} {{")
         self._depth += 1

@@ -14,9 +14,9 @@ from tilewright.passes.core import TilewrightPass
 class TileToSimtPass(TilewrightPass):
     """Lower each scheduled `tile.kernel` to a `simt.kernel` of the same name.
 
-    Relies on a schedule without gaps (an error names the op and what is open) and on an index width with which no address
-    wraps. Buffers become pointers, shared and register arrays; copies become loads and stores with masks where bounds say
-    `clip`; expressions over symbols become scalar arguments. Other ops of the module stay as they are.
+    Relies on a schedule without gaps (an error names the op and what is open) and on an index width with which no
+    address wraps. Buffers become pointers, shared and register arrays; copies become loads and stores with masks where
+    bounds say `clip`; expressions over symbols become scalar arguments. Other ops of the module stay as they are.
     """
 
     name = "tile-to-simt"

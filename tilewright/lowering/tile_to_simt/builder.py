@@ -7,20 +7,20 @@ is marked `nsw`: the plan chooses the index width such that no address, size or 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, i1, i32, i64
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, LocationAttr, i1, i32, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import ConstantLike
 
 from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.simt.structure import TidOp, UnrollOp
 from tilewright.dialects.sym.attributes import ExprAttr
 from tilewright.dialects.sym.expr import Expr
-from tilewright.dialects.simt.structure import TidOp, UnrollOp
 
 Int: TypeAlias = "IntegerType[int]"
 I32: Int = cast(Int, i32)
@@ -51,7 +51,7 @@ class Builder:
         self.threads = threads
         self.fixed = fixed
         """Symbols whose value the kernel's assumptions state."""
-        self.location: Attribute | None = None
+        self.location: LocationAttr | None = None
         self.params: list[ExprAttr] = []
         self._entry = entry
         self._scopes = [_Scope(entry)]
@@ -74,7 +74,7 @@ class Builder:
         return op
 
     @contextmanager
-    def inside(self, block: Block) -> Iterator[None]:
+    def inside(self, block: Block) -> Generator[None]:
         """Add to `block`, which becomes the body of an op that is added after this."""
         self._scopes.append(_Scope(block))
         try:
@@ -83,8 +83,8 @@ class Builder:
             self._scopes.pop()
 
     @contextmanager
-    def unroll(self, count: int) -> Iterator[SSAValue]:
-        """A loop of `count` static steps around what is added inside; gives the variable, an i32. No loop for one step."""
+    def unroll(self, count: int) -> Generator[SSAValue]:
+        """A loop of `count` static steps around what is added inside; gives the variable, an i32. No loop for one."""
         if count == 1:
             yield self.constant(0, I32)
             return
@@ -94,7 +94,7 @@ class Builder:
         self.add(op)
 
     @contextmanager
-    def when(self, condition: SSAValue | None) -> Iterator[None]:
+    def when(self, condition: SSAValue | None) -> Generator[None]:
         """What is added inside happens where the condition, an i1, holds; always for None."""
         if condition is None:
             yield

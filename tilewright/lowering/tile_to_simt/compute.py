@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from typing import cast
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import AnyFloat, IntegerAttr, IndexType, i1
+from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerAttr, i1
 from xdsl.ir import Attribute, SSAValue
 
 from tilewright.dialects.simt.memory import RegsLoadOp, RegsStoreOp
@@ -50,8 +51,8 @@ def inside_limits(
 
 def typed_constant(value: Attribute, element: Attribute) -> Attribute:
     """A constant attribute in the type that elements are stored in: `index` ones as i64."""
-    if isinstance(value, IntegerAttr) and isinstance(element, IndexType):
-        return IntegerAttr(value.value.data, I64)
+    if isinstance(element, IndexType):
+        return IntegerAttr(cast("IntegerAttr[IndexType]", value).value.data, I64)
     return value
 
 

@@ -1,8 +1,9 @@
 """`tile.copy`: each thread moves its elements, `width` at a time, between memory and registers.
 
-The address of an element is `sum (offset_d + place_d) * stride_d`; the part of it that is the same for all elements of a
-thread is computed once, outside the loops. An element of a `clip` dim is moved where `offset_d + place_d < size_d`; with
-width > 1 the first of a group decides for all, since the size is a multiple of the width (a fact the schedule rests on).
+The address of an element is `sum (offset_d + place_d) * stride_d`; the part of it that is the same for all elements of
+a thread is computed once, outside the loops. An element of a `clip` dim is moved where `offset_d + place_d < size_d`;
+with width > 1 the first of an access decides for all, since the size is a multiple of the width (a fact the schedule
+rests on). Where load and store differ in width, a group of the wider one is several accesses of the other.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class _Memory:
     address: SSAValue
     mask: SSAValue | None = None
     group: tuple[int, SSAValue] | None = None
-    """The vector dim and the place of the group in it, when a group takes several accesses, each with a mask of its own."""
+    """The vector dim and the group's place in it, when a group takes several accesses, each with its own mask."""
 
     def enter(self, builder: Builder, dim: int, place: SSAValue, *, whole: bool = True) -> None:
         """Go on to the local elements at `place` in a dim; not `whole` when `access` splits them further."""
@@ -93,7 +94,8 @@ def lower_copy(kernel: Kernel, op: CopyOp) -> None:
         target.mask = first_copy(builder, dims)
     for memory, width in ((source, load), (target, store)):
         if width > 1 and memory is not None and (not dims or constant_of(memory.strides[op.vector_dim]) != 1):
-            raise error_at(op, f"tile.copy: width {width} needs a stride along dim {op.vector_dim} that is known to be 1")
+            what = f"width {width} needs a stride along dim {op.vector_dim} that is known to be 1"
+            raise error_at(op, f"tile.copy: {what}")
     step = max(load if source is not None else 1, store if target is not None else 1)
     with ExitStack() as loops:
         registers: list[SSAValue] = []
@@ -106,37 +108,30 @@ def lower_copy(kernel: Kernel, op: CopyOp) -> None:
         if source is not None and target is not None:
             alloc = RegsAllocOp(regs_type([step], element_type(tile.element)))
             builder.add(alloc)
-            _move(builder, _Side(source, load), alloc.res, None, op, loads=True)
-            _move(builder, _Side(target, store), alloc.res, None, op, loads=False)
-            return
-        regs = kernel.values[op.source if source is None else op.target]
-        side = _Side(target, store) if source is None else _Side(source, load)
-        assert side.memory is not None
-        _move(builder, side, regs, registers, op, loads=source is not None)
-
-
-@dataclass(frozen=True, slots=True)
-class _Side:
-    memory: _Memory
-    width: int
+            _move(builder, op, source, load, alloc.res, None, loads=True)
+            _move(builder, op, target, store, alloc.res, None, loads=False)
+        elif source is not None:
+            _move(builder, op, source, load, kernel.values[op.target], registers, loads=True)
+        elif target is not None:
+            _move(builder, op, target, store, kernel.values[op.source], registers, loads=False)
 
 
 def _move(
     builder: Builder,
-    side: _Side,
+    op: CopyOp,
+    memory: _Memory,
+    width: int,
     regs: SSAValue,
     registers: Sequence[SSAValue] | None,
-    op: CopyOp,
     *,
     loads: bool,
 ) -> None:
-    """One group of neighbouring elements between memory and registers, `side.width` at a time.
+    """One group of neighbouring elements between memory and registers, `width` at a time.
 
-    `registers` None: the group fills `regs`, which has one dim. Else it sits at `registers`, neighbouring along the copy's vector dim; when that is
-    not the last dim of the array, it goes through registers of its own.
+    `registers` None: the group fills `regs`, which has one dim. Else it sits at `registers`, neighbouring along the
+    copy's vector dim; when that is not the last dim of the array, it goes through registers of its own.
     """
     assert isinstance(regs.type, RegsType)
-    memory, width = side.memory, side.width
 
     def access(array: SSAValue, indices: Sequence[SSAValue], offset: SSAValue) -> None:
         address, mask = memory.access(builder, offset)
@@ -184,4 +179,6 @@ def _check(op: CopyOp, tile: BufType, dims: Sequence[DimDistribution]) -> None:
         raise error_at(op, f"tile.copy: expected a distribution of {tile.rank} dims, got {len(dims)}")
     for size, dim in zip(tile.sizes, dims, strict=True):
         if size % (dim.threads * dim.vector):
-            raise error_at(op, f"tile.copy: size {size} is no multiple of threads {dim.threads} times vector {dim.vector}")
+            raise error_at(
+                op, f"tile.copy: size {size} is no multiple of threads {dim.threads} times vector {dim.vector}"
+            )

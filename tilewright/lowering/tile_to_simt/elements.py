@@ -7,7 +7,7 @@ Element `(o*threads + t)*vector + v` of a dim sits in thread coordinate `t = (ti
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -45,7 +45,7 @@ def thread_coordinate(builder: Builder, dim: DimDistribution) -> SSAValue:
 @contextmanager
 def each_local(
     builder: Builder, dim: DimDistribution, size: int, *, step: int = 1, place: bool = True
-) -> Iterator[Local]:
+) -> Generator[Local]:
     """Loops over the local elements of a dim of `size` elements, `step` neighbours at a time.
 
     Raises TilewrightError unless the step divides what lies side by side in a thread.

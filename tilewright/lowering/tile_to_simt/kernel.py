@@ -29,7 +29,7 @@ from tilewright.passes.core import error_at
 
 
 def lower_kernel(op: KernelOp) -> simt.KernelOp:
-    """The simt kernel of a scheduled tile kernel, detached; TilewrightError where something is undecided or impossible."""
+    """The simt kernel of a scheduled tile kernel, detached; TilewrightError where a decision is open or impossible."""
     check_scheduled(op)
     assert op.threads is not None
     assert op.index_width is not None
@@ -180,7 +180,7 @@ def _for(kernel: Kernel, op: ForOp) -> None:
                 kernel.values[op.variable] = builder.add_int(builder.constant(first), place)
                 _lower_block(kernel, op.body.block)
             return
-    bounds = [kernel.expr(e, where) for e in (lower, upper, step)]
+    low, high, stride = (kernel.expr(e, where) for e in (lower, upper, step))
     body = Block(arg_types=[builder.index])
     body.args[0].name_hint = op.variable.name_hint
     kernel.values[op.variable] = body.args[0]
@@ -188,7 +188,7 @@ def _for(kernel: Kernel, op: ForOp) -> None:
     with builder.inside(body):
         _lower_block(kernel, op.body.block)
         builder.add(scf.YieldOp())
-    loop = scf.ForOp(*bounds, [], Region(body))
+    loop = scf.ForOp(low, high, stride, [], Region(body))
     loop.attributes.update(op.attributes)
     if op.unroll is not None:
         loop.attributes["unroll"] = op.unroll

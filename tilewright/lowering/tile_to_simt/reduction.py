@@ -2,8 +2,8 @@
 
 1. Each thread combines the elements it holds, the identity in place of those past a `valid` limit.
 2. A reduced dim of T threads with stride S occupies the bits S, 2*S, .. S*T/2 of the thread index. A shuffle with lane
-   `lane xor bit` for each bit below 32 leaves the result of those in every lane. Combination commutes, so all lanes get the
-   same bits.
+   `lane xor bit` for each bit below 32 leaves the result of those in every lane. Combination commutes, so all lanes
+   get the same bits.
 3. With bits from 32 on, one lane of each warp writes to the scratch (between barriers), and every thread combines what
    all warps wrote, in the same order.
 Only bits of reduced dims take part, so threads that hold copies are counted once.
@@ -26,7 +26,6 @@ from tilewright.dialects.simt.types import regs_type
 from tilewright.dialects.tile.compute import ReduceOp, buffer_type
 from tilewright.dialects.tile.iteration import BROADCAST
 from tilewright.dialects.tile.types import BufType, DimDistribution
-from tilewright.lowering.tile_to_simt.builder import I32
 from tilewright.lowering.tile_to_simt.compute import inside_limits, read, register_indices
 from tilewright.lowering.tile_to_simt.elements import (
     Local,

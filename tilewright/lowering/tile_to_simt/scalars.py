@@ -42,11 +42,11 @@ def clone_scalar(kernel: Kernel, op: Operation) -> None:
         kernel.values[op.result] = builder.attribute(value)
         return
     if isinstance(op, arith.IndexCastOp):
-        kernel.values[op.result] = builder.convert(
-            operands[0], cast("IntegerType[int]", element_type(op.result.type))
-        )
+        kernel.values[op.result] = builder.convert(operands[0], cast("IntegerType[int]", element_type(op.result.type)))
         return
-    operands = [builder.convert(v, I64) if isinstance(o.type, IndexType) else v for v, o in zip(operands, op.operands, strict=True)]
+    for i, operand in enumerate(op.operands):
+        if isinstance(operand.type, IndexType):
+            operands[i] = builder.convert(operands[i], I64)
     new = type(op).create(
         operands=operands,
         result_types=[element_type(t) for t in op.result_types],

@@ -33,7 +33,7 @@ class Kernel:
 
 
 def element_type(type_: Attribute) -> Attribute:
-    """How an element is stored and computed with: `index` elements are 64 bits wide, whatever the width of addresses."""
+    """How an element is stored and computed with: an `index` has 64 bits, whatever the width of addresses."""
     return I64 if isinstance(type_, IndexType) else type_
 
 
