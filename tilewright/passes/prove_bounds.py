@@ -8,19 +8,19 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import SSAValue
 
-from tilewright.dialects.assembly import int_array
 from tilewright.dialects.sym import Expr, Relation
 from tilewright.dialects.tile.compute import CopyOp, MapOp, ReduceOp
-from tilewright.passes.core import TilewrightPass
+from tilewright.passes.core import TilewrightPass, error_at
 from tilewright.passes.remarks import remark
 from tilewright.passes.tile_analysis import KernelScopes, buf, global_side, kernels_of
 
 
 @dataclass(frozen=True)
 class ProveBoundsPass(TilewrightPass):
-    """Removes tail masks that cannot be needed: `clip` becomes `proved`, and a `valid` limit goes, where the tile is proved to be inside.
+    """Removes tail masks where the tile is proved to be inside: `clip` becomes `proved`, and a `valid` limit goes.
 
-    What cannot be proved stays a mask. Relies on the module's facts, what the kernel assumes, and the ranges of coordinates and loop variables.
+    What cannot be proved stays a mask. Relies on the module's facts, what the kernel assumes, and the ranges of
+    coordinates and loop variables.
     """
 
     name = "prove-bounds"
@@ -57,5 +57,22 @@ class ProveBoundsPass(TilewrightPass):
             if not scopes.proved(op, Relation(scopes.at(op).expr(limit), ">=", Expr.const(size))):
                 kept[d] = limit
         if len(kept) < len(op.valid.data):
-            op.properties["valid"] = int_array(list(kept))
-            op.limits = list(kept.values())
+            _replace(op, kept)
+
+
+def _replace(op: MapOp | ReduceOp, kept: dict[int, SSAValue]) -> None:
+    """The same op with these limits only."""
+    count = op.iteration.value.data
+    if isinstance(op, MapOp):
+        new = MapOp(count, op.mapped_inputs, op.mapped_outputs, op.detach_region(op.body), valid=kept)
+    else:
+        source, target = (op.source, op.source_map), (op.target, op.target_map)
+        new = ReduceOp(op.combine.data, count, source, target, valid=kept, scratch=op.scratch)
+    new.attributes.update(op.attributes)
+    new.location = op.location
+    block = op.parent
+    if block is None:
+        raise error_at(op, "prove-bounds: expected an op inside a kernel")
+    block.insert_op_before(new, op)
+    op.detach()
+    op.erase()

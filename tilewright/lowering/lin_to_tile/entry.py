@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from tilewright.dialects.host import ops as host
 from tilewright.dialects.lin.generic import GenericOp
 from tilewright.dialects.lin.group import GroupOp
+from tilewright.dialects.lin.shapes import as_tensor
+from tilewright.dialects.lin.shapes import is_tensor as is_tensor_type
 from tilewright.dialects.sym import (
     CastOp,
     Expr,
@@ -30,7 +32,7 @@ from tilewright.passes.core import error_at
 
 def is_tensor(value: SSAValue) -> bool:
     """Whether a value is a tensor, not a scalar."""
-    return isinstance(value.type, TensorType)
+    return is_tensor_type(value.type)
 
 
 def contiguous_strides(sizes: Sequence[Expr]) -> list[Expr]:
@@ -64,7 +66,7 @@ class EntryLowering:
         self.likely = {name: op.likely_values[0] for name, op in self.symbols.items() if op.likely_values}
         self.names = set(self.symbols)
 
-    # Names and storage -------------------------------------------------------------------------------------------------
+    # Names and storage ----------------------------------------------------------------------------------
     def fresh(self, wanted: str) -> str:
         """A symbol name that is not taken yet."""
         name, n = wanted, 0
@@ -84,13 +86,13 @@ class EntryLowering:
 
     def bind(self, value: SSAValue, name: str) -> BufType:
         """Names strides and base of a tensor that lives outside; the buffer type that kernels see."""
-        assert isinstance(value.type, TensorType)
-        sizes = dims_of(value.type)
+        type_ = as_tensor(value.type)
+        sizes = dims_of(type_)
         strides = [self.declare(f"{name}_s{d}", "stride") for d in range(len(sizes))]
         base = self.declare(f"{name}_base", "base")
         self.base[value] = base
         self.body.add_op(host.BindOp(value, strides, base))
-        return buf_type(sizes, value.type.element_type, "global", strided([Expr.symbol(s) for s in strides]))
+        return buf_type(sizes, type_.element_type, "global", strided([Expr.symbol(s) for s in strides]))
 
     def resolve(self, value: SSAValue) -> SSAValue:
         """Sees through `sym.cast`, whose obligations become requirements of the module."""
@@ -98,7 +100,7 @@ class EntryLowering:
             value = value.owner.source
         return value
 
-    # The function ------------------------------------------------------------------------------------------------------
+    # The function ---------------------------------------------------------------------------------------
     def lower(self) -> host.FuncOp:
         """Writes the host function and the kernels."""
         source = self.function.body.block
@@ -122,7 +124,9 @@ class EntryLowering:
                 for obligation in op.obligations():
                     self.module.body.block.insert_op_before(RequireOp(obligation), self.function)
             elif not isinstance(op, func.ReturnOp | RequireOp):
-                raise error_at(op, f"lin-to-tile expects lin.generic and lin.group (run decompose first), got {op.name}")
+                raise error_at(
+                    op, f"lin-to-tile expects lin.generic and lin.group (run decompose first), got {op.name}"
+                )
             elif isinstance(op, RequireOp):
                 self.module.body.block.insert_op_before(op.clone(), self.function)
         for value, output in waiting:
@@ -131,10 +135,11 @@ class EntryLowering:
         return host.FuncOp(self.function.sym_name.data, [o.type for o in returned.arguments], Region(self.body))
 
     def outputs(self, results: Sequence[SSAValue], types: Sequence[Attribute]) -> list[tuple[SSAValue, SSAValue]]:
-        """Makes the output buffers; the value computed first into each. Returns the results that are copies of something else."""
+        """Makes the output buffers, each for the value that is computed into it; returns the results that are copies
+        of something else."""
         copies: list[tuple[SSAValue, SSAValue]] = []
         for n, (value, type_) in enumerate(zip(results, types, strict=True)):
-            if not isinstance(type_, TensorType):
+            if not is_tensor_type(type_):
                 raise error_at(self.function, f"result {n}: expected a tensor, got {type_}")
             op = host.OutputOp(n, type_)
             op.res.name_hint = f"out{n}"
@@ -183,7 +188,9 @@ class EntryLowering:
             space = analyse([generic], [generic.result])
             sources = {v: outer.get(v, made.get(v, v)) for v in generic.ins}
             if space.kind is Kind.UNSUPPORTED:
-                raise error_at(generic, "this lin.generic has no schedule: a result dim is written by several iterations")
+                raise error_at(
+                    generic, "this lin.generic has no schedule: a result dim is written by several iterations"
+                )
             name = f"{self.function.sym_name.data}_{number}_{n}"
             self.emit(op, space, sources, {generic.result: made[generic.result]}, name)
         for y, r in zip(yielded, results, strict=True):
@@ -198,13 +205,13 @@ class EntryLowering:
         """Gives a value that is no output contiguous scratch."""
         if value in self.storage:
             return
-        assert isinstance(value.type, TensorType)
-        op = host.AllocOp(value.type)
+        type_ = as_tensor(value.type)
+        op = host.AllocOp(type_)
         op.res.name_hint = value.name_hint or "scratch"
         self.body.add_op(op)
-        sizes = dims_of(value.type)
+        sizes = dims_of(type_)
         self.storage[value] = op.res
-        self.layout[value] = buf_type(sizes, value.type.element_type, "global", strided(contiguous_strides(sizes)))
+        self.layout[value] = buf_type(sizes, type_.element_type, "global", strided(contiguous_strides(sizes)))
 
     def emit(
         self,
@@ -214,14 +221,17 @@ class EntryLowering:
         results: dict[SSAValue, SSAValue],
         name: str,
     ) -> None:
-        """Kernels for a space; `outer` maps values read to values of the function, `results` likewise for what is written."""
+        """Kernels for a space, whose values `outer` (read) and `results` (written) map to values of the function."""
         used = [v for v in outer if any(v in g.ins for g in space.generics)]
         inputs = [(v, self.layout[outer[v]] if is_tensor(v) else v.type) for v in used]
         for value in results.values():
             self.place(value)
         outputs = [(inner, self.layout[value]) for inner, value in results.items()]
         request = Request(name, space, inputs, outputs, self.facts, self.likely, self.given_tiles)
-        arguments = [self.storage[outer[v]] for v in used] + [self.storage[v] for v in results.values()]
+        # The order of the kernel's arguments: buffers read, buffers written, scalars.
+        buffers, scalars = [v for v in used if is_tensor(v)], [v for v in used if not is_tensor(v)]
+        read = [*buffers, *results.values(), *scalars]
+        arguments = [self.storage[outer.get(v, v)] for v in read]
         found = schedules(request)
         for schedule in found:
             self.take_kernel(schedule.kernel, op, arguments)
@@ -247,9 +257,9 @@ class EntryLowering:
 
     def copy_value(self, value: SSAValue, target: SSAValue, layout: BufType, number: str) -> None:
         """A kernel that copies a stored value."""
-        assert isinstance(value.type, TensorType)
-        dims = tuple(range(len(dims_of(value.type))))
-        generic = GenericOp.build_from([value], [dims], dims, None, value.type, lambda _, args: args[0])
+        type_ = as_tensor(value.type)
+        dims = tuple(range(len(dims_of(type_))))
+        generic = GenericOp.build_from([value], [dims], dims, None, type_, lambda _, args: args[0])
         space = analyse([generic], [generic.result])
         name = f"{self.function.sym_name.data}_{number}"
         request = Request(
@@ -266,5 +276,4 @@ class EntryLowering:
         for schedule in found:
             self.take_kernel(schedule.kernel, self.function, arguments)
         self.body.add_op(self.launch(found, arguments))
-        generic.detach()
         generic.drop_all_references()

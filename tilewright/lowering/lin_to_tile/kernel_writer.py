@@ -22,7 +22,7 @@ from tilewright.lowering.lin_to_tile.builder import TileBuilder, identity_attrib
 from tilewright.lowering.lin_to_tile.group_space import GroupSpace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
 COMBINING_OPS: Mapping[Combine, tuple[type[Operation], type[Operation]]] = {
     Combine.SUM: (arith.AddfOp, arith.AddiOp),
@@ -65,18 +65,26 @@ class KernelWriter:
         outputs: Sequence[tuple[SSAValue, BufType]],
         tiles: Mapping[int, int],
     ) -> None:
-        """`inputs` and `outputs` pair a value of the group with the type of the kernel argument that holds it."""
+        """`inputs` and `outputs` pair a value of the group with the type of the kernel argument that holds it.
+
+        Arguments are the buffers of `inputs`, those of `outputs`, then the scalars of `inputs`.
+        """
         self.space = space
         self.tiles = dict(tiles)
         self.parallel = space.parallel
-        self.block = Block(arg_types=[t for _, t in (*inputs, *outputs)] + [index] * len(self.parallel))
+        buffers = [(v, t) for v, t in inputs if isinstance(t, BufType)]
+        scalars = [(v, t) for v, t in inputs if not isinstance(t, BufType)]
+        types = [t for _, t in (*buffers, *outputs, *scalars)]
+        self.block = Block(arg_types=types + [index] * len(self.parallel))
         self.build = TileBuilder(self.block)
+        args = list(self.block.args)
+        first = len(buffers) + len(outputs)
         self.arguments: dict[SSAValue, SSAValue] = {}
-        for (value, _), arg in zip(inputs, self.block.args, strict=False):
+        for (value, _), arg in zip((*buffers, *scalars), (*args[: len(buffers)], *args[first:]), strict=False):
             arg.name_hint = value.name_hint
             self.arguments[value] = arg
         self.targets: list[tuple[SSAValue, SSAValue]] = []
-        for n, ((value, _), arg) in enumerate(zip(outputs, self.block.args[len(inputs) :], strict=False)):
+        for n, ((value, _), arg) in enumerate(zip(outputs, args[len(buffers) : first], strict=True)):
             arg.name_hint = f"out{n}"
             self.targets.append((value, arg))
         grid = [ceildiv(space.extents[d], self.tiles[d]) for d in self.parallel]
@@ -89,7 +97,7 @@ class KernelWriter:
         self.loaded: dict[tuple[SSAValue, tuple[int | None, ...]], SSAValue] = {}
         self._zero: SSAValue | None = None
 
-    # Fragments ---------------------------------------------------------------------------------------------------------
+    # Fragments ------------------------------------------------------------------------------------------
     def zero(self) -> SSAValue:
         """The index 0, made once at the top of the kernel."""
         if self._zero is None:
@@ -163,18 +171,16 @@ class KernelWriter:
                 self.build.store(self.fragments[value], target, self.offsets_of(dims))
 
     @contextmanager
-    def walk(self, dims: Sequence[int]) -> Iterator[None]:
+    def walk(self, dims: Sequence[int]) -> Generator[None]:
         """Loops over reduced dims, a tile at a time; what is made inside is forgotten after."""
         fragments, loaded = dict(self.fragments), dict(self.loaded)
         with ExitStack() as stack:
             for d in dims:
-                self.offsets[d] = stack.enter_context(
-                    self.build.loop(self.space.extents[d], self.tiles[d], f"k{d}")
-                )
+                self.offsets[d] = stack.enter_context(self.build.loop(self.space.extents[d], self.tiles[d], f"k{d}"))
             yield
         self.fragments, self.loaded = fragments, loaded
 
-    # Schedules ---------------------------------------------------------------------------------------------------------
+    # Schedules ------------------------------------------------------------------------------------------
     def write_elementwise(self) -> KernelOp:
         """Load, compute, store."""
         for generic in self.space.generics:
@@ -212,7 +218,8 @@ class KernelWriter:
         return limits
 
     def write_looping_reduction(self) -> KernelOp:
-        """One walk over the reduced dims for each reduction, elementwise values recomputed in each, and a last walk that stores."""
+        """One walk over the reduced dims for each reduction, and a last one that stores; elementwise values are
+        recomputed in each."""
         dims = self.walk_order()
         for generic in self.space.generics:
             if generic.reduction_dims:
