@@ -35,7 +35,7 @@ SMALLEST_LIMIT = 99 * KIB
 
 @dataclass(frozen=True)
 class AllocateSharedPass(TilewrightPass):
-    """Gives every shared buffer its byte offset, one after the other, and checks the sum against what `arch` allows a block.
+    """Gives every shared buffer its byte offset, one after the other, within what `arch` allows a block.
 
     Relies on the layouts of shared buffers. A kernel that needs more is an error that shows the sum.
     """
@@ -58,7 +58,8 @@ class AllocateSharedPass(TilewrightPass):
             if end > limit:
                 raise error_at(
                     kernel,
-                    f"@{kernel.sym_name.data} needs {' + '.join(parts)} = {end} bytes of shared memory, {self.arch} allows {limit}",
+                    f"@{kernel.sym_name.data} needs {' + '.join(parts)} = {end} bytes of shared memory, "
+                    f"{self.arch} allows {limit}",
                 )
             if parts:
                 remark(kernel, self.name, f"{end} bytes of shared memory")

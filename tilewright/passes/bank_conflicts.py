@@ -1,8 +1,9 @@
 """Counting wavefronts of shared-memory accesses. Plain arithmetic, no IR.
 
-Shared memory has 32 banks of 4 bytes. A request of a warp is served in phases of 32, 16 or 8 lanes for accesses of up to 4, 8 or 16 bytes;
-a phase takes as many wavefronts as the most distinct words that one bank must deliver (lanes that read one word share it).
-Source: CUDA C++ Programming Guide, shared memory; the phase rule and the counts were checked against hardware counters on an H200.
+Shared memory has 32 banks of 4 bytes. A request of a warp is served in phases of 32, 16 or 8 lanes for accesses of up
+to 4, 8 or 16 bytes; a phase takes as many wavefronts as the most distinct words that one bank must deliver (lanes that
+read one word share it). Source: CUDA C++ Programming Guide, shared memory; the phase rule and the counts were checked
+against hardware counters on an H200.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ LANES = 32
 
 
 def wavefronts(addresses: Sequence[int], access_bytes: int) -> int:
-    """Wavefronts of one request: byte addresses of the active lanes, in lane order, each accessing `access_bytes` bytes."""
+    """Wavefronts of one request: byte addresses of the active lanes in lane order, `access_bytes` bytes each."""
     lanes_a_phase = max(1, LANES * WORD // max(access_bytes, WORD))
     total = 0
     for first in range(0, len(addresses), lanes_a_phase):
@@ -29,13 +30,11 @@ def wavefronts(addresses: Sequence[int], access_bytes: int) -> int:
     return total
 
 
-def tile_wavefronts(
-    dims: Sequence[DimDistribution], strides: Sequence[int], element_bytes: int, width: int
-) -> int:
+def tile_wavefronts(dims: Sequence[DimDistribution], strides: Sequence[int], element_bytes: int, width: int) -> int:
     """Wavefronts of one request when a warp accesses a tile with these element strides, `width` elements a lane.
 
-    Lane coordinates do not depend on the local index or the warp except by a constant, which rotates the banks: the first request of the
-    first warp stands for all.
+    Lane coordinates do not depend on the local index or the warp except by a constant, which rotates the banks: the
+    first request of the first warp stands for all.
     """
     addresses = [
         sum(((lane // d.stride) % d.threads) * d.vector * s for d, s in zip(dims, strides, strict=True)) * element_bytes

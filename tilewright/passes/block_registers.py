@@ -20,11 +20,12 @@ from tilewright.passes.tile_analysis import buf, kernels_of
 
 @dataclass(frozen=True)
 class BlockRegistersPass(TilewrightPass):
-    """Splits `tile.mma` along its last summed dim, so that a thread holds a slice of each operand at a time and not the whole tile.
+    """Splits `tile.mma` along its last summed dim: a thread holds a slice of each operand at a time, not all of it.
 
-    The copies that fill the operands and the mma move into `tile.for %kk = 0 to size step depth unroll n`, on fragments of `depth`
-    elements along the summed dim: what a thread keeps of them are a few registers, reused for every accumulator it has. Relies on each operand
-    being filled by one copy in the mma's block and read by nothing else; other multiplications are left as they are.
+    The copies that fill the operands and the mma move into `tile.for %kk = 0 to size step depth unroll n`, on fragments
+    of `depth` elements along the summed dim: what a thread keeps of them are a few registers, reused for every
+    accumulator it has. Relies on each operand being filled by one copy in the mma's block and read by nothing else;
+    other multiplications are left as they are.
     """
 
     name = "block-registers"
@@ -50,11 +51,9 @@ class BlockRegistersPass(TilewrightPass):
         trips = size // self.depth
         body = Block(arg_types=[IndexType()])
         body.args[0].name_hint = "kk"
-        operands: list[tuple[SSAValue, tuple[int, ...]]] = []
-        for fill, own in zip(fills, mma.operand_dims[:2], strict=True):
-            assert fill is not None
-            operands.append((self._slice(fill, own, summed, body), own))
-        body.add_op(MmaOp(mma.iteration.value.data, *operands, (mma.acc, mma.operand_dims[2])))
+        left, right, result = mma.operand_dims
+        lhs, rhs = self._slice(fills[0], left, summed, body), self._slice(fills[1], right, summed, body)
+        body.add_op(MmaOp(mma.iteration.value.data, (lhs, left), (rhs, right), (mma.acc, result)))
         loop = ForOp(0, size, self.depth, Region(body), unroll=trips)
         block = mma.parent
         assert block is not None

@@ -30,8 +30,9 @@ from tilewright.passes.tile_analysis import (
 class CoalescePass(TilewrightPass):
     """Turns thread numbers so that neighbouring threads touch neighbouring elements of global memory.
 
-    Each iteration dim gets the bytes of the copies that are contiguous along it; thread numbers run fastest along the dim with most. Copies into
-    shared memory are turned one by one. Relies on layouts from `map-threads`; a tensor whose strides are unknown counts as row-major.
+    Each iteration dim gets the bytes of the copies that are contiguous along it; thread numbers run fastest along the
+    dim with most. Copies into shared memory are turned one by one. Relies on layouts from `map-threads`; a tensor whose
+    strides are unknown counts as row-major.
     """
 
     name = "coalesce"

@@ -22,10 +22,11 @@ SAFE_INDEX_WIDTH = 64
 
 @dataclass(frozen=True)
 class FinishSchedulePass(TilewrightPass):
-    """Fills in what no pass decided with its plain default: row-major shared buffers, accesses of one element, 64-bit indices, multiply-adds.
+    """Fills in what no pass decided with its plain default.
 
-    It also gives each reduction that spans several warps its scratch in shared memory. It cannot spread work over threads: a kernel
-    that `map-threads` has not seen is an error.
+    Shared buffers become row-major, accesses one element wide, indices 64 bits, products multiply-adds. Each reduction
+    that spans several warps gets its scratch in shared memory. It cannot spread work over threads: a kernel that
+    `map-threads` has not seen is an error.
     """
 
     name = "finish-schedule"
@@ -33,7 +34,9 @@ class FinishSchedulePass(TilewrightPass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in kernels_of(op):
             if kernel.threads is None:
-                raise error_at(kernel, f"finish-schedule: @{kernel.sym_name.data} has no threads; run map-threads first")
+                raise error_at(
+                    kernel, f"finish-schedule: @{kernel.sym_name.data} has no threads; run map-threads first"
+                )
             if kernel.index_width is None:
                 kernel.properties["index_width"] = i64_attr(SAFE_INDEX_WIDTH)
             for inner in list(kernel.walk()):

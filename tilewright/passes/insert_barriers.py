@@ -16,8 +16,8 @@ from tilewright.passes.tile_analysis import copies, kernels_of
 class InsertBarriersPass(TilewrightPass):
     """Puts `tile.sync` before and after every copy that writes shared memory.
 
-    A read after the write then sees it, and the write waits for every earlier read, loops included. More barriers than needed:
-    `remove-barriers` takes the redundant ones away.
+    A read after the write then sees it, and the write waits for every earlier read, loops included. More barriers than
+    needed: `remove-barriers` takes the redundant ones away.
     """
 
     name = "insert-barriers"

@@ -21,8 +21,9 @@ from tilewright.passes.tile_analysis import KernelScopes, contiguous_dim, global
 class InterchangeLoopsPass(TilewrightPass):
     """Orders perfectly nested loops over summed dims so that the innermost walks along contiguous global memory.
 
-    Such loops come from reduction iterators, whose combination may be done in any order; only nests whose body accumulates (`tile.mma`, or a `tile.map` that
-    reads what it writes) are touched, and only loops whose bounds do not depend on each other. Results may differ in the last bits.
+    Such loops come from reduction iterators, whose combination may be done in any order; only nests whose body
+    accumulates (`tile.mma`, or a `tile.map` that reads what it writes) are touched, and only loops whose bounds do not
+    depend on each other. Results may differ in the last bits.
     """
 
     name = "interchange-loops"

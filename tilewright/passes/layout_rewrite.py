@@ -1,4 +1,4 @@
-"""Setting layouts in types: one distribution for each iteration dim of a kernel, from which every fragment takes its dims'."""
+"""Setting layouts in types: one distribution an iteration dim of a kernel, of which a fragment takes its dims'."""
 
 from __future__ import annotations
 

@@ -26,8 +26,9 @@ PER_THREAD_PRODUCT = 16
 class MapThreadsPass(TilewrightPass):
     """Chooses the block size and spreads every fragment, and every global-to-shared copy, over the block's threads.
 
-    The widest fragment (the accumulators, if there is a product) decides; the others take the entries of their iteration dims, so that a value and
-    what it is combined with sit in the same thread. Thread numbers run along the first dim; `coalesce` turns them. `threads` bounds the block size.
+    The widest fragment (the accumulators, if there is a product) decides; the others take the entries of their
+    iteration dims, so that a value and what it is combined with sit in the same thread. Thread numbers run along the
+    first dim; `coalesce` turns them. `threads` bounds the block size.
     """
 
     name = "map-threads"
@@ -35,7 +36,9 @@ class MapThreadsPass(TilewrightPass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if not 32 <= self.threads <= 1024 or self.threads & (self.threads - 1):
-            raise error_at(op, f"map-threads: expected threads to be a power of two from 32 to 1024, got {self.threads}")
+            raise error_at(
+                op, f"map-threads: expected threads to be a power of two from 32 to 1024, got {self.threads}"
+            )
         for kernel in kernels_of(op):
             dims = iteration_dims(kernel)
             spread, threads = self._spread(kernel, dims)

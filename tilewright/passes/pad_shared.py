@@ -37,7 +37,7 @@ class Access:
     times: int
 
     def width(self, strides: Sequence[int], element_bytes: int) -> int:
-        """The widest access that a layout allows: along the access's own dim if it has one, else along the dim of stride 1."""
+        """The widest access that a layout allows: along the access's own dim, else along the dim of stride 1."""
         axis = self.axis
         if axis is None:
             axis = next((d for d, s in enumerate(strides) if s == 1 and self.dims[d].vector > 1), None)
@@ -61,10 +61,11 @@ class Access:
 
 @dataclass(frozen=True)
 class PadSharedPass(TilewrightPass):
-    """Chooses the row order and pitch of each shared buffer by counting bank conflicts, and with it the width of the accesses to it.
+    """Chooses the row order and pitch of each shared buffer by counting bank conflicts, and the width of its accesses.
 
-    Every candidate (rows in tensor order or turned, a few paddings) is priced by the wavefronts that its copies need; the plain layout stays unless
-    another is strictly cheaper. Where conflicts remain a remark says so. Relies on `map-threads`; without this pass layouts stay plain.
+    Every candidate (rows in tensor order or turned, a few paddings) is priced by the wavefronts that its copies need;
+    the plain layout stays unless another is strictly cheaper. Where conflicts remain a remark says so. Relies on
+    `map-threads`; without this pass layouts stay plain.
     """
 
     name = "pad-shared"
@@ -94,9 +95,15 @@ class PadSharedPass(TilewrightPass):
             apply_width(access, best, size, alloc.res)
         conflicts = sum(extra_wavefronts(a, best, size) for a in accesses)
         if best != plain[0]:
-            remark(alloc, self.name, f"strides {list(best)} for {list(type_.sizes)}: cost {least:g} instead of {plain[1]:g}")
+            remark(
+                alloc,
+                self.name,
+                f"strides {list(best)} for {list(type_.sizes)}: cost {least:g} instead of {plain[1]:g}",
+            )
         elif conflicts:
-            remark(alloc, self.name, f"no pitch helps: {conflicts} extra wavefronts a tile remain at strides {list(best)}")
+            remark(
+                alloc, self.name, f"no pitch helps: {conflicts} extra wavefronts a tile remain at strides {list(best)}"
+            )
         else:
             remark(alloc, self.name, f"strides {list(best)} are free of conflicts")
 
@@ -135,7 +142,7 @@ def accesses_of(buffer: SSAValue, kernel: KernelOp) -> list[Access]:
         dist = copy.distribution
         if dist is None:
             return []
-        # A staging copy's vectors run along the dim of its global access; a fragment's along whichever dim is contiguous.
+        # A staging copy's vectors run along the dim of its global access, a fragment's along the contiguous dim.
         axis = copy.vector_dim if "global" in copy.spaces else None
         found.append(Access(copy, dist.dims, copy.tile_type.sizes, axis, static_trips(copy)))
     return found
@@ -172,5 +179,3 @@ def extra_wavefronts(access: Access, strides: Sequence[int], element_bytes: int)
     width = access.width(strides, element_bytes)
     needed = max(1, width * element_bytes // 4)
     return access.requests(width) * max(0, tile_wavefronts(access.dims, strides, element_bytes, width) - needed)
-
-

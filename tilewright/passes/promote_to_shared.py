@@ -27,10 +27,11 @@ from tilewright.passes.tile_analysis import (
 
 @dataclass(frozen=True)
 class PromoteToSharedPass(TilewrightPass):
-    """Stages in shared memory what threads share or must turn: a global-to-fragment copy becomes global-to-shared, shared-to-fragment.
+    """Stages in shared memory what threads share or must turn: global to fragment becomes global to shared to fragment.
 
-    Two reasons: the fragment is an operand of `tile.mma`, so that many threads read each element; or the tensor is contiguous along another
-    dim than the kernel's result (a transpose), so that a direct read would not be coalesced. Relies on free tile IR; barriers come later.
+    Two reasons: the fragment is an operand of `tile.mma`, so that many threads read each element; or the tensor is
+    contiguous along another dim than the kernel's result (a transpose), so that a direct read would not be coalesced.
+    Relies on free tile IR; barriers come later.
     """
 
     name = "promote-to-shared"
@@ -74,7 +75,8 @@ def is_turned(copy: CopyOp, dims: IterationDims, fast: int | None, scopes: Kerne
 
 def _stage(copy: CopyOp, why: str) -> None:
     block = copy.parent
-    assert block is not None and space(copy.target) == "fragment"
+    assert block is not None
+    assert space(copy.target) == "fragment"
     type_ = buf(copy.target)
     staged = AllocOp(buf_type(type_.sizes, type_.element, "shared"))
     hint = copy.target.name_hint

@@ -35,9 +35,10 @@ class Event:
 class RemoveBarriersPass(TilewrightPass):
     """Erases each `tile.sync` without which no two conflicting accesses to a shared buffer meet between two barriers.
 
-    Walks through the kernel with every loop run zero, one and two times stand for all executions: what happens between two barriers spans at
-    most two turns of a loop whose body has one, and a body without one is seen with itself. Two accesses conflict when one writes, unless they are
-    the same copy, in which each thread writes its own elements every time.
+    Walks through the kernel with every loop run zero, one and two times stand for all executions: what happens between
+    two barriers spans at most two turns of a loop whose body has one, and a body without one is seen with itself. Two
+    accesses conflict when one writes, unless they are the same copy, in which each thread writes its own elements every
+    time.
     """
 
     name = "remove-barriers"
@@ -46,9 +47,16 @@ class RemoveBarriersPass(TilewrightPass):
         for kernel in kernels_of(op):
             loops = [o for o in kernel.walk() if isinstance(o, ForOp) and touches_shared(o)]
             if len(loops) > MAX_LOOPS:
-                remark(kernel, self.name, f"{len(loops)} loops touch shared memory, more than {MAX_LOOPS}: all barriers stay")
+                remark(
+                    kernel,
+                    self.name,
+                    f"{len(loops)} loops touch shared memory, more than {MAX_LOOPS}: all barriers stay",
+                )
                 continue
-            paths = [list(walk(kernel.body.block, dict(zip(loops, turns, strict=True)))) for turns in product(TURNS, repeat=len(loops))]
+            paths = [
+                list(walk(kernel.body.block, dict(zip(loops, turns, strict=True))))
+                for turns in product(TURNS, repeat=len(loops))
+            ]
             removed: set[Operation] = set()
             barriers = [o for o in kernel.walk() if isinstance(o, SyncOp)]
             for barrier in barriers:
@@ -97,5 +105,3 @@ def has_hazard(path: Sequence[Event], removed: set[Operation]) -> bool:
                 return True
         since.append(event)
     return False
-
-

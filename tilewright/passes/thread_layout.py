@@ -30,7 +30,7 @@ def fill_in_order(sizes: Sequence[int], order: Sequence[int], threads: int) -> l
 
 
 def fill_evenly(sizes: Sequence[int], threads: int) -> list[int]:
-    """Threads a dim such that each thread's share is as square as can be: operands of a product are then reused most."""
+    """Threads a dim such that a thread's share is as square as can be: operands of a product are then reused most."""
     counts = [1] * len(sizes)
     while threads > 1:
         open_dims = [d for d in range(len(sizes)) if counts[d] * 2 <= sizes[d]]

@@ -1,4 +1,4 @@
-"""What the tile passes ask of a kernel: which fragment dims are one iteration dim, and what is known where an op stands."""
+"""What tile passes ask of a kernel: which fragment dims are one iteration dim, what is known where an op stands."""
 
 from __future__ import annotations
 
@@ -73,7 +73,9 @@ def iteration_dims(kernel: KernelOp) -> IterationDims:
             node = parent[node]
         return node
 
-    fragments = [op.results[0] for op in kernel.walk() if op.name == "tile.alloc" and space(op.results[0]) == "fragment"]
+    fragments = [
+        op.results[0] for op in kernel.walk() if op.name == "tile.alloc" and space(op.results[0]) == "fragment"
+    ]
     for fragment in fragments:
         for axis in range(buf(fragment).rank):
             find((fragment, axis))
@@ -108,7 +110,7 @@ def iteration_dims(kernel: KernelOp) -> IterationDims:
 
 
 class KernelScopes:
-    """What is known at each op of a kernel: the module's facts, the kernel's assumptions, ranges of coordinates and loop variables.
+    """What is known at each op of a kernel: facts of the module, assumptions, ranges of coordinates and loop variables.
 
     What a loop implies (its variable is below the upper bound, so the bound is positive) holds inside the loop alone.
     """
@@ -185,7 +187,10 @@ def other_side(copy: CopyOp, value: SSAValue) -> SSAValue:
 
 
 def contiguous_dim(copy: CopyOp, scopes: KernelScopes) -> int | None:
-    """The dim along which a copy's global buffer is contiguous for certain; the last dim where strides are not known; None for rank 0."""
+    """The dim along which a copy's global buffer is contiguous for certain; None for rank 0.
+
+    The last dim where strides are not known.
+    """
     side = global_side(copy)
     if side is None or buf(side[0]).rank == 0:
         return None

@@ -36,9 +36,10 @@ ACCESS_BYTES = 16
 class VectorisePass(TilewrightPass):
     """Makes accesses to global memory up to 16 bytes wide where alignment and size are proved; others stay as they are.
 
-    A copy is moved `width` elements at a time along a dim of stride 1 when width divides the other strides, the offsets and the size (where it is
-    clipped), and the base address is a multiple of the access. The fragments' layouts get that many neighbouring elements a thread. A product's
-    accumulators get them too, for wide reads of shared memory. Relies on layouts from `map-threads`, and on facts that a variant assumes.
+    A copy is moved `width` elements at a time along a dim of stride 1 when width divides the other strides, the offsets
+    and the size (where it is clipped), and the base address is a multiple of the access. The fragments' layouts get
+    that many neighbouring elements a thread. A product's accumulators get them too, for wide reads of shared memory.
+    Relies on layouts from `map-threads`, and on facts that a variant assumes.
     """
 
     name = "vectorise"
@@ -110,7 +111,7 @@ def set_width(copy: CopyOp, width: int, axis: int) -> None:
 
 
 def provable_width(copy: CopyOp, axis: int, scopes: KernelScopes) -> int:
-    """The widest access, in elements, that is aligned and inside for certain along a dim of a copy with global memory; 1 if none."""
+    """Elements of the widest access along a dim of a copy with global memory that is aligned and inside for certain."""
     side = global_side(copy)
     if side is None:
         return 1
@@ -140,7 +141,7 @@ def provable_width(copy: CopyOp, axis: int, scopes: KernelScopes) -> int:
 
 
 def base_symbol(copy: CopyOp, buffer: object) -> Expr | None:
-    """The symbol of a kernel argument's base address (see `base_of`); None where the base is aligned by construction."""
+    """The symbol of a kernel argument's base address (see `base_of`); None where it is aligned by construction."""
     kernel = copy.parent_op()
     while kernel is not None and not isinstance(kernel, KernelOp):
         kernel = kernel.parent_op()
@@ -150,7 +151,7 @@ def base_symbol(copy: CopyOp, buffer: object) -> Expr | None:
 
 
 def base_of(kernel: KernelOp, number: int) -> Expr | None:
-    """The base address symbol of argument `number`: `bases` lists one name an argument, empty for scratch (256-byte aligned)."""
+    """The base address symbol of argument `number`; None for scratch ("" in `bases`), which is aligned to 256 bytes."""
     names = kernel.bases
     if number >= len(names):
         return None

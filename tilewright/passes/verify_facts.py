@@ -16,9 +16,10 @@ from tilewright.passes.vectorise import provable_width
 
 @dataclass(frozen=True)
 class VerifyFactsPass(TilewrightPass):
-    """Proves again every fact that stands on a copy with global memory: bounds that are `proved`, and widths above one. Changes nothing.
+    """Proves again every fact that stands on a copy with global memory: `proved` bounds and widths above one.
 
-    A fact that does not follow from the module's facts and what the kernel assumes is an error at the copy. Serves at any stage of tile IR.
+    Changes nothing. A fact that does not follow from the module's facts and what the kernel assumes is an error at the
+    copy. Serves at any stage of tile IR.
     """
 
     name = "verify-facts"
@@ -49,4 +50,6 @@ class VerifyFactsPass(TilewrightPass):
         if width > 1:
             provable = provable_width(copy, copy.vector_dim, scopes)
             if provable < width:
-                raise error_at(copy, f"accesses of {width} elements are not proved to be aligned and inside; {provable} are")
+                raise error_at(
+                    copy, f"accesses of {width} elements are not proved to be aligned and inside; {provable} are"
+                )

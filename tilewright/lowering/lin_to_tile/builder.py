@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IndexType, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
@@ -17,7 +17,7 @@ from tilewright.dialects.tile.structure import AllocOp, ForOp
 from tilewright.dialects.tile.types import BufType, buf_type
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
 index = IndexType()
 
@@ -26,8 +26,10 @@ def constant_attribute(value: float, element: Attribute) -> Attribute:
     """`value` as a constant of an element type."""
     if isinstance(element, AnyFloat):
         return FloatAttr(float(value), element)
-    if isinstance(element, IntegerType | IndexType):
+    if isinstance(element, IndexType):
         return IntegerAttr(int(value), element)
+    if isinstance(element, IntegerType):
+        return IntegerAttr(int(value), cast(IntegerType, element))
     raise TilewrightError(f"expected a float or integer element type, got {element}")
 
 
@@ -76,9 +78,7 @@ class TileBuilder:
         element = buffer.type.element
         fragment = self.alloc(sizes, element, name)
         self.add(
-            CopyOp(
-                buffer, offsets, fragment, [], bounds=["clip"] * len(sizes), other=constant_attribute(0, element)
-            )
+            CopyOp(buffer, offsets, fragment, [], bounds=["clip"] * len(sizes), other=constant_attribute(0, element))
         )
         return fragment
 
@@ -91,7 +91,7 @@ class TileBuilder:
         self.add(FillOp(fragment, value))
 
     @contextmanager
-    def loop(self, upper: Expr, step: int, name: str) -> Iterator[SSAValue]:
+    def loop(self, upper: Expr, step: int, name: str) -> Generator[SSAValue]:
         """Appends to the body of `tile.for %name = 0 to upper step step` within the `with`."""
         body = Block(arg_types=[index])
         body.args[0].name_hint = name

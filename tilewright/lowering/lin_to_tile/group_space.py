@@ -1,7 +1,8 @@
 """The iteration space that the generics of one kernel share, and what kind of kernel it asks for.
 
-Dims of generics meet where one generic reads what another one made, and where two generics read one input. The second kind is given up
-where it would make a generic walk one dim twice: an input may be read in several ways at once (x plus its transpose).
+Dims of generics meet where one generic reads what another one made, and where two generics read one input. The second
+kind is given up where it would make a generic walk one dim twice: an input may be read in several ways at once (x plus
+its transpose).
 """
 
 from __future__ import annotations
@@ -89,9 +90,9 @@ class _Joined:
 
 
 def analyse(generics: Sequence[GenericOp], results: Sequence[SSAValue]) -> GroupSpace:
-    """The shared space of `generics` (in order) whose `results` leave the kernel; `kind` UNSUPPORTED when they share none."""
+    """The shared space of `generics` (in order), of which `results` leave the kernel; kind UNSUPPORTED if none is."""
     space = GroupSpace(list(generics), list(results))
-    made = {g.result: n for n, g in enumerate(generics)}
+    made: dict[SSAValue, int] = {g.result: n for n, g in enumerate(generics)}
     joined = _Joined()
     for n, generic in enumerate(generics):
         for d in range(generic.iteration_dims):
@@ -124,9 +125,7 @@ def analyse(generics: Sequence[GenericOp], results: Sequence[SSAValue]) -> Group
             own.append(numbers[root])
         space.dims_of_generic[generic] = tuple(own)
         space.dims_of_value[generic.result] = tuple(own[d] for d in generic.out_map)
-    space.reduced = frozenset(
-        space.dims_of_generic[g][d] for g in generics for d in g.reduction_dims
-    )
+    space.reduced = frozenset(space.dims_of_generic[g][d] for g in generics for d in g.reduction_dims)
     space.kind = _kind(space)
     return space
 
@@ -147,7 +146,7 @@ def _kind(space: GroupSpace) -> Kind:
         return Kind.CONTRACTION if fits else Kind.UNSUPPORTED
     for generic in reducing:
         own = space.dims_of_generic[generic]
-        if {own[d] for d in generic.reduction_dims} != space.reduced:
+        if frozenset(own[d] for d in generic.reduction_dims) != space.reduced:
             return Kind.UNSUPPORTED  # reductions over different dims do not share a walk
     return Kind.REDUCTION
 
@@ -155,5 +154,3 @@ def _kind(space: GroupSpace) -> Kind:
 def _accumulates_exactly(generic: GenericOp) -> bool:
     """Whether the sum is kept in f32 or i32, which is what a multiply-accumulate adds in."""
     return generic.result.type.element_type in (f32, i32)
-
-

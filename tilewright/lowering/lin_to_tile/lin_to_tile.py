@@ -14,11 +14,11 @@ from tilewright.passes.core import TilewrightPass
 
 @dataclass(frozen=True)
 class LinToTilePass(TilewrightPass):
-    """Turns each group into a tile kernel over a symbolic grid, and each function into the host function that launches them.
+    """Turns each group into a tile kernel over a symbolic grid, and each function into a host function with launches.
 
-    `tile-sizes` gives the sizes for a group's parallel dims in order, then its reduced dims (powers of two); without it they are
-    chosen from what is known of the extents. Relies on `decompose`; groups are the kernels that `fuse-groups` made, a lin.generic outside
-    of one becomes a kernel of its own.
+    `tile-sizes` gives the sizes for a group's parallel dims in order, then its reduced dims (powers of two); without it
+    they are chosen from what is known of the extents. Relies on `decompose`; groups are the kernels that `fuse-groups`
+    made, a lin.generic outside of one becomes a kernel of its own.
     """
 
     name = "lin-to-tile"

@@ -30,7 +30,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Request:
-    """What a group's kernels are made from: its space, its values with their kernel argument types, and what is known of sizes."""
+    """What a group's kernels are made from: its space, values with kernel argument types, what is known of sizes."""
 
     name: str
     space: GroupSpace

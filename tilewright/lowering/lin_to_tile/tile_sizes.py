@@ -48,8 +48,8 @@ def fit(wanted: int, extent: Extent) -> int:
 def elementwise(order: Sequence[int], extents: Mapping[int, Extent], crossed: int | None) -> dict[int, int]:
     """Tile of an elementwise kernel whose result has the dims `order` (last is contiguous).
 
-    `crossed` is another dim along which some operand is contiguous, if there is one: then the tile is square, so that it can be
-    turned in shared memory.
+    `crossed` is another dim along which some operand is contiguous, if there is one: then the tile is square, so that
+    it can be turned in shared memory.
     """
     sizes = dict.fromkeys(order, 1)
     if not order:
@@ -75,8 +75,10 @@ def elementwise(order: Sequence[int], extents: Mapping[int, Extent], crossed: in
 def rows(
     parallel: Sequence[int], reduced: Sequence[int], contiguous: int, extents: Mapping[int, Extent], chunk: int
 ) -> dict[int, int]:
-    """Tile of a reduction: `chunk` elements along the contiguous reduced dim; or, where the contiguous dim is kept, a strip
-    of 128 kept columns by `chunk` / 128 reduced rows."""
+    """Tile of a reduction: `chunk` elements along the contiguous reduced dim.
+
+    Where the contiguous dim is kept: a strip of 128 kept columns by `chunk` / 128 reduced rows.
+    """
     sizes = dict.fromkeys([*parallel, *reduced], 1)
     if contiguous in reduced:
         sizes[contiguous] = fit(chunk, extents[contiguous])
