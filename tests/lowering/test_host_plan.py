@@ -133,8 +133,8 @@ def test_fewer_variants_keep_the_general_one(most: int, names: list[str]):
 
 def test_a_proved_index_width_leaves_no_choice():
     symbols = SYMBOLS.replace("{min = 1}", "{min = 1, max = 1000}").replace("@N", "@N {max = 1000}")
-    symbols = symbols.replace('@x_s0 {source', '@x_s0 {min = 0, max = 1000, source')
-    symbols = symbols.replace('@x_s1 {source', '@x_s1 {min = 0, max = 1000, source')
+    symbols = symbols.replace("@x_s0 {source", "@x_s0 {min = 0, max = 1000, source")
+    symbols = symbols.replace("@x_s1 {source", "@x_s1 {min = 0, max = 1000, source")
     module = planned(symbols + COPY + HOST)
     assert case_names(module) == ["vector32", "general32"]
     assert not any("ceildiv" in guard for guard in guards(module)), "the grid is proved to fit"

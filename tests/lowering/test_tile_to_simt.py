@@ -97,6 +97,15 @@ def test_integer_matmul(b: int, m: int, n: int, k: int) -> None:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(("m", "n"), [(16, 32), (2, 1), (30, 33), (50, 31)])
+def test_accesses_of_different_widths_and_along_any_dim(width: int, m: int, n: int) -> None:
+    x, y = numbers(m, n), np.full(m * n, np.nan, np.float32)
+    report = run(lowered(kernel_text("staging", width)), {"M": m, "N": n}, [x.ravel(), y])
+    assert report.diagnostics == []
+    np.testing.assert_array_equal(y.reshape(n, m), x.T)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize(("n", "limit"), [(256, 256), (300, 299), (300, 10), (5, 0)])
 def test_scalars_by_value_and_a_valid_limit(width: int, n: int, limit: int) -> None:
     x = numbers(n)

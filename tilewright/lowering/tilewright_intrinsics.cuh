@@ -10,6 +10,11 @@
 #include <cuda_bf16.h>
 #endif
 
+#ifdef __CUDACC__
+// Every value of the IR is a variable, used or not.
+#pragma nv_diag_suppress 177
+#endif
+
 #define TW_DEVICE __device__ __forceinline__
 #define TW_ALL_LANES 0xffffffffu
 
