@@ -1,0 +1,252 @@
+"""What each op of the tile level does to buffers, as its docstring in the dialect says. Layouts play no part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any, TypeAlias
+
+import numpy as np
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import Float32Type, IntegerType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.lin.combine import Combine, identity_value
+from tilewright.dialects.location import location_of
+from tilewright.dialects.sym.ops import ApplyOp
+from tilewright.dialects.tile.compute import CopyOp, FillOp, MapOp, MmaOp, ReduceOp, buffer_type
+from tilewright.dialects.tile.structure import AllocOp, ForOp, SyncOp
+from tilewright.dialects.tile.types import BufType
+from tilewright.runtime.numerics import Array, float_format, round_to, storage_dtype
+from tilewright.runtime.scalar_ops import SCALAR_OPS, carrier_dtype
+from tilewright.runtime.sim.scalars import fma_f32
+from tilewright.runtime.tile_interpreter.values import (
+    Frame,
+    constant,
+    in_iteration,
+    run_scalar,
+    undefined,
+    valid_mask,
+)
+
+Run: TypeAlias = Callable[[Frame, Any], None]
+
+
+def _sizes(op: MapOp | ReduceOp | MmaOp) -> list[int]:
+    """The static extents of the iteration dims, all of which a verified op has."""
+    return [0 if n is None else n for n in op.sizes]
+
+
+def run_alloc(frame: Frame, op: AllocOp) -> None:
+    """A new buffer, undefined."""
+    frame.env[op.res] = undefined(op.type)
+
+
+def run_apply(frame: Frame, op: ApplyOp) -> None:
+    """An index expression."""
+    values = dict(frame.symbols)
+    values |= {name: frame.integer(value) for name, value in op.where.items()}
+    frame.env[op.result] = op.expr.data.evaluate(values)
+
+
+def run_fill(frame: Frame, op: FillOp) -> None:
+    """A constant in every element."""
+    frame.buffer(op.target)[...] = constant(op.value, buffer_type(op.target).element)
+
+
+def _window(
+    op: CopyOp, buffer: Array, offsets: Sequence[int], tile: Sequence[int], is_global: bool
+) -> tuple[slice, ...]:
+    """The part of the tile that lies inside a buffer: what `clip` leaves, all of it where `proved`."""
+    inside: list[slice] = []
+    for dim, (offset, n, size) in enumerate(zip(offsets, tile, buffer.shape, strict=True)):
+        if offset < 0:
+            raise TilewrightError(f"tile.copy: offset {offset} in dim {dim} is negative", location_of(op))
+        fits = max(0, min(n, size - offset))
+        if fits < n and not (is_global and op.bound_words[dim] == "clip"):
+            kind = "bound proved" if is_global else "shared memory"
+            raise TilewrightError(
+                f"tile.copy: elements {offset}..{offset + n - 1} in dim {dim} exceed size {size} ({kind})",
+                location_of(op),
+            )
+        inside.append(slice(0, fits))
+    return tuple(inside)
+
+
+def run_copy(frame: Frame, op: CopyOp) -> None:
+    """A rectangle from one buffer to another; clipped elements are filled on the way in and dropped on the way out."""
+    tile = op.tile_type.sizes
+    source, target = frame.buffer(op.source), frame.buffer(op.target)
+    source_space, target_space = op.spaces
+    from_offsets = [frame.integer(o) for o in op.source_offsets] or [0] * len(tile)
+    to_offsets = [frame.integer(o) for o in op.target_offsets] or [0] * len(tile)
+    readable = _window(op, source, from_offsets, tile, source_space == "global")
+    writable = _window(op, target, to_offsets, tile, target_space == "global")
+    element = buffer_type(op.source).element
+    values = np.empty(tile, carrier_dtype(element, "typed"))
+    read = tuple(slice(o, o + r.stop) for o, r in zip(from_offsets, readable, strict=True))
+    if any(r.stop < n for r, n in zip(readable, tile, strict=True)):
+        values[...] = constant(op.other, element)
+    values[readable] = source[read]
+    written = tuple(slice(o, o + w.stop) for o, w in zip(to_offsets, writable, strict=True))
+    target[written] = values[writable].astype(target.dtype, copy=False)
+
+
+def run_map(frame: Frame, op: MapOp) -> None:
+    """The body on all elements at once."""
+    sizes = _sizes(op)
+    limits = {d: frame.integer(v) for d, v in op.valid_limits.items()}
+    for (value, dims), argument in zip(op.mapped_inputs, op.body.block.args, strict=True):
+        found = np.asarray(frame.env[value])
+        # A copy: an output that is also an input is read before it is written.
+        frame.env[argument] = in_iteration(found, dims, sizes).copy() if isinstance(value.type, BufType) else found
+    results = frame.run_block(frame, op.body.block)
+    values = [np.broadcast_to(np.asarray(frame.env[r]), sizes).copy() for r in results]
+    mask = valid_mask(limits, sizes)
+    for value, (output, dims) in zip(values, op.mapped_outputs, strict=True):
+        target = in_iteration(frame.buffer(output), dims, sizes)
+        _expect_view(op, target, frame.buffer(output))
+        missing = [d for d in range(len(sizes)) if d not in dims and sizes[d] > 1]
+        where = np.ones(sizes, np.bool_) if mask is None else np.broadcast_to(mask, sizes)
+        if missing:
+            _keep_last(target, value, where, missing)
+        elif mask is None:
+            target[...] = value
+        else:
+            np.copyto(target, value, where=where)
+
+
+def _expect_view(op: Operation, view: Array, buffer: Array) -> None:
+    if not np.may_share_memory(view, buffer) or not view.flags.writeable:
+        raise TilewrightError(f"{op.name}: an output's map uses an iteration dim twice", location_of(op))
+
+
+def _keep_last(target: Array, values: Array, where: Array, missing: Sequence[int]) -> None:
+    """Write where several iterations share an element: the last one that is valid stays."""
+    extents = [range(values.shape[d]) for d in missing]
+    for position in product(*extents):
+        at: list[slice] = [slice(None)] * values.ndim
+        for d, i in zip(missing, position, strict=True):
+            at[d] = slice(i, i + 1)
+        np.copyto(target, values[tuple(at)], where=where[tuple(at)])
+
+
+_COMBINE: dict[str, np.ufunc] = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
+_COMBINE_I1: dict[str, np.ufunc] = {
+    "sum": np.logical_xor,
+    "prod": np.logical_and,
+    "max": np.logical_or,
+    "min": np.logical_and,
+}
+
+
+def run_reduce(frame: Frame, op: ReduceOp) -> None:
+    """The combination with what the target holds.
+
+    The order in which threads combine is open: sums and products of floats are made in float64 and rounded once.
+    """
+    sizes = _sizes(op)
+    element = buffer_type(op.target).element
+    limits = {d: frame.integer(v) for d, v in op.valid_limits.items()}
+    source = in_iteration(frame.buffer(op.source), op.source_map, sizes)
+    source = np.broadcast_to(source, sizes)
+    target = in_iteration(frame.buffer(op.target), op.target_map, sizes)
+    _expect_view(op, target, frame.buffer(op.target))
+    is_float = float_format(element) is not None
+    if is_float:
+        source = source.astype(np.float64)
+    combine = (_COMBINE_I1 if source.dtype == np.bool_ else _COMBINE)[op.combine.data]
+    identity = np.asarray(identity_value(Combine.of(op.combine), element)).astype(source.dtype)
+    mask = valid_mask(limits, sizes)
+    if mask is not None:
+        source = np.where(mask, source, identity)
+    axes = op.reduced_dims
+    if axes:
+        reduced = combine.reduce(source, axis=axes, keepdims=True, initial=identity, dtype=source.dtype)
+    else:
+        reduced = source
+    result = combine(target.astype(source.dtype), reduced)
+    target[...] = round_to(element, result).astype(target.dtype) if is_float else result
+
+
+def run_mma(frame: Frame, op: MmaOp) -> None:
+    """acc = fma(lhs, rhs, acc), one step for each position along the summed dims, in increasing order."""
+    sizes = _sizes(op)
+    acc_type: Attribute = buffer_type(op.acc).element
+    dtype = carrier_dtype(acc_type, "typed")
+    operands: list[Array] = []
+    for value, dims in zip((op.lhs, op.rhs), op.operand_dims, strict=False):
+        operands.append(in_iteration(frame.buffer(value), dims, sizes).astype(dtype))
+    lhs, rhs = operands
+    acc = in_iteration(frame.buffer(op.acc), op.operand_dims[2], sizes)
+    _expect_view(op, acc, frame.buffer(op.acc))
+    step = _fused(acc_type)
+    for position in product(*(range(sizes[d]) for d in op.reduced_dims)):
+        at = dict(zip(op.reduced_dims, position, strict=True))
+        acc[...] = step(_slice(lhs, at), _slice(rhs, at), acc)
+
+
+def _slice(operand: Array, at: dict[int, int]) -> Array:
+    """One position along some axes, which stay with size 1."""
+    index: list[slice] = [slice(None)] * operand.ndim
+    for axis, i in at.items():
+        if operand.shape[axis] > 1:
+            index[axis] = slice(i, i + 1)
+    return operand[tuple(index)]
+
+
+def _fused(acc_type: Attribute) -> Callable[[Array, Array, Array], Array]:
+    """Multiply-add in the accumulator's type."""
+    if isinstance(acc_type, Float32Type):
+        return fma_f32
+    if isinstance(acc_type, IntegerType):
+        return lambda a, b, c: (a & b) ^ c if c.dtype == np.bool_ else a * b + c
+    dtype = storage_dtype(acc_type)
+
+    def fma(a: Array, b: Array, c: Array) -> Array:
+        wide = a.astype(np.float64) * b.astype(np.float64) + c.astype(np.float64)
+        return wide if dtype == np.float64 else round_to(acc_type, wide).astype(np.float32)
+
+    return fma
+
+
+def run_for(frame: Frame, op: ForOp) -> None:
+    """The body for each value of the variable."""
+    values = dict(frame.symbols)
+    values |= {name: frame.integer(value) for name, value in op.where.items()}
+    lower, upper, step = (e.data.evaluate(values) for e in (op.lower, op.upper, op.step))
+    if step < 1:
+        raise TilewrightError(f"tile.for: expected a step of at least 1, got {step}", location_of(op))
+    for i in range(lower, upper, step):
+        frame.env[op.variable] = i
+        frame.run_block(frame, op.body.block)
+
+
+def run_if(frame: Frame, op: scf.IfOp) -> None:
+    """One arm."""
+    region = op.true_region if bool(frame.env[op.cond]) else op.false_region
+    found: Sequence[SSAValue] = frame.run_block(frame, region.block) if region.blocks else ()
+    for result, value in zip(op.results, found, strict=True):
+        frame.env[result] = frame.env[value]
+
+
+def run_sync(frame: Frame, op: SyncOp) -> None:
+    """Nothing: there is one thread of control."""
+    del frame, op
+
+
+TILE_OPS: dict[type[Operation], Run] = {
+    **dict.fromkeys(SCALAR_OPS, run_scalar),
+    AllocOp: run_alloc,
+    ApplyOp: run_apply,
+    CopyOp: run_copy,
+    FillOp: run_fill,
+    ForOp: run_for,
+    MapOp: run_map,
+    MmaOp: run_mma,
+    ReduceOp: run_reduce,
+    SyncOp: run_sync,
+    scf.IfOp: run_if,
+}
+"""One entry for each op that may stand in a tile kernel."""
