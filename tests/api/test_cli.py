@@ -21,13 +21,15 @@ from tilewright.dialects.registry import make_context
 PROGRAM = """
 sym.symbol @M {min = 1, likely = [24, 9]}
 sym.symbol @N {multiple_of = 4}
-func.func @main(%x : tensor<?x?xELT, #sym.dims<M, N>>, %b : tensor<?xELT, #sym.dims<N>>) -> tensor<?x?xELT, #sym.dims<M, N>> {
-  %r = lin.map ins(%x, %b : tensor<?x?xELT, #sym.dims<M, N>>, tensor<?xELT, #sym.dims<N>>) -> tensor<?x?xELT, #sym.dims<M, N>> {
+#mn = #sym.dims<M, N>
+#n = #sym.dims<N>
+func.func @main(%x : tensor<?x?xELT, #mn>, %b : tensor<?xELT, #n>) -> tensor<?x?xELT, #mn> {
+  %r = lin.map ins(%x, %b : tensor<?x?xELT, #mn>, tensor<?xELT, #n>) -> tensor<?x?xELT, #mn> {
   ^bb0(%p: ELT, %q: ELT):
     %z = arith.addf %p, %q : ELT
     lin.yield %z : ELT
   }
-  func.return %r : tensor<?x?xELT, #sym.dims<M, N>>
+  func.return %r : tensor<?x?xELT, #mn>
 }
 """
 
@@ -59,7 +61,8 @@ def test_run_prints_sizes_backend_shapes_and_times(program: Path):
     assert "dims     M = 24, N = 64\n" in ran.out, "likely first, else from 64 up"
     assert "backend  sim (sim was asked for)\n" in ran.out
     assert "result   0: [24, 64] f32\n" in ran.out
-    assert "compile  " in ran.out and "run      " in ran.out
+    assert "compile  " in ran.out
+    assert "run      " in ran.out
 
 
 @pytest.mark.parametrize("backend", ["sim", "reference"])
@@ -84,7 +87,7 @@ def test_check_fails_on_a_wrong_result(program: Path, monkeypatch: pytest.Monkey
     assert ran.code == 1
     line = ran.out.splitlines()[-1]
     assert line.startswith("FAIL     result 0: 1 of 24 elements")
-    assert "worst at [1, 2]" in line and "expected" in line and "got" in line
+    assert "worst at [1, 2]: expected" in line
 
 
 def test_inputs_give_sizes_and_outputs_are_written(program: Path, tmp_path: Path):
@@ -105,7 +108,8 @@ def test_bf16_goes_in_and_out_as_two_opaque_bytes(tmp_path: Path):
     (tmp_path / "p.mlir").write_text(PROGRAM.replace("ELT", "bf16"))
     x = np.arange(8).reshape(2, 4).astype(ml_dtypes.bfloat16)
     np.save(tmp_path / "x.npy", x.view("V2"))
-    ran = tilewright("run", tmp_path / "p.mlir", "--backend", "sim", "--input", tmp_path / "x.npy", "--output", tmp_path)
+    words = ("run", tmp_path / "p.mlir", "--backend", "sim", "--input", tmp_path / "x.npy", "--output", tmp_path)
+    ran = tilewright(*words)
     assert ran.code == 0
     found = np.load(tmp_path / "out0.npy")
     assert found.dtype.str == "|V2"
@@ -203,7 +207,7 @@ def test_compile_writes_cubins(program: Path, tmp_path: Path, monkeypatch: pytes
 def test_doctor_reports(capsys: pytest.CaptureFixture[str]):
     ran = tilewright("doctor")
     assert ran.code == 0
-    assert "python" in ran.out and "xdsl" in ran.out
+    assert {"python", "xdsl", "numpy"} <= set(ran.out.split())
 
 
 def chosen(declarations: str, shape: str, **given: int) -> dict[str, int]:
@@ -229,14 +233,17 @@ def chosen(declarations: str, shape: str, **given: int) -> dict[str, int]:
         ("sym.symbol @A\nsym.require A mod 48 == 0", "A", {}, {"A": 96}),
     ],
 )
-def test_sizes_satisfy_the_program(declarations: str, shape: str, given: dict[str, int], expected: dict[str, int] | None):
+def test_sizes_satisfy_the_program(
+    declarations: str, shape: str, given: dict[str, int], expected: dict[str, int] | None
+):
     found = chosen(declarations, shape, **given)
     if expected is not None:
         assert found == expected
     elif "C" in found:
         assert found["A"] * found["B"] == found["C"] == 128
     else:
-        assert found["A"] == 20 and found["A"] - found["B"] >= 7
+        assert found["A"] == 20
+        assert found["B"] <= 13
 
 
 def test_sizes_that_cannot_be_found_say_what_was_asked():

@@ -19,25 +19,31 @@ from tilewright.runtime.kernel import Kernel
 BIAS = """
 sym.symbol @M {min = 1}
 sym.symbol @N
-func.func @main(%x : tensor<?x?xELT, #sym.dims<M, N>>, %b : tensor<?xELT, #sym.dims<N>>) -> tensor<?x?xELT, #sym.dims<M, N>> {
-  %r = lin.map ins(%x, %b : tensor<?x?xELT, #sym.dims<M, N>>, tensor<?xELT, #sym.dims<N>>) -> tensor<?x?xELT, #sym.dims<M, N>> {
+#mn = #sym.dims<M, N>
+#n = #sym.dims<N>
+func.func @main(%x : tensor<?x?xELT, #mn>, %b : tensor<?xELT, #n>) -> tensor<?x?xELT, #mn> {
+  %r = lin.map ins(%x, %b : tensor<?x?xELT, #mn>, tensor<?xELT, #n>) -> tensor<?x?xELT, #mn> {
   ^bb0(%p: ELT, %q: ELT):
     %z = arith.addf %p, %q : ELT
     lin.yield %z : ELT
   }
-  func.return %r : tensor<?x?xELT, #sym.dims<M, N>>
+  func.return %r : tensor<?x?xELT, #mn>
 }
 """
 
 TWO_STEPS = """
 sym.symbol @M
 sym.symbol @K
-func.func @main(%a : tensor<?x?xf32, #sym.dims<M, K>>, %b : tensor<?x8xf32, #sym.dims<K, 8>>) -> (tensor<?x8xf32, #sym.dims<M, 8>>, tensor<?xf32, #sym.dims<M>>) {
-  %c = lin.matmul %a, %b : tensor<?x?xf32, #sym.dims<M, K>>, tensor<?x8xf32, #sym.dims<K, 8>> -> tensor<?x8xf32, #sym.dims<M, 8>>
-  %s = lin.reduce sum %c axes [1] : tensor<?x8xf32, #sym.dims<M, 8>> -> tensor<?xf32, #sym.dims<M>>
-  func.return %c, %s : tensor<?x8xf32, #sym.dims<M, 8>>, tensor<?xf32, #sym.dims<M>>
+#mk = #sym.dims<M, K>
+#k8 = #sym.dims<K, 8>
+#m8 = #sym.dims<M, 8>
+#m = #sym.dims<M>
+func.func @main(%a : tensor<?x?xf32, #mk>, %b : tensor<?x8xf32, #k8>) -> (tensor<?x8xf32, #m8>, tensor<?xf32, #m>) {
+  %c = lin.matmul %a, %b : tensor<?x?xf32, #mk>, tensor<?x8xf32, #k8> -> tensor<?x8xf32, #m8>
+  %s = lin.reduce sum %c axes [1] : tensor<?x8xf32, #m8> -> tensor<?xf32, #m>
+  func.return %c, %s : tensor<?x8xf32, #m8>, tensor<?xf32, #m>
 }
-"""  # fmt: skip
+"""
 
 
 def compiled(text: str = BIAS, element: str = "f32", target: str = "sim", **options: Any) -> Kernel:
@@ -126,13 +132,14 @@ def test_several_results_and_scratch_in_order():
 
 def test_a_sum_over_nothing_is_zero():
     c, s = compiled(TWO_STEPS)(integers(3, 0), integers(0, 8))
-    assert not c.any() and c.shape == (3, 8)
-    assert not s.any() and s.shape == (3,)
+    np.testing.assert_array_equal(c, np.zeros((3, 8)))
+    np.testing.assert_array_equal(s, np.zeros(3))
 
 
 def test_out_is_written_and_returned(bias: Kernel):
     x, b = integers(6, 9), integers(9)
-    for out in (np.empty((6, 9), np.float32), np.full((9, 6), -1, np.float32).T, np.empty((6, 20), np.float32)[:, 1:19:2]):
+    whole, wide = np.empty((6, 9), np.float32), np.empty((6, 20), np.float32)
+    for out in (whole, np.empty((9, 6), np.float32).T, wide[:, 1:19:2]):
         assert bias(x, b, out=out) is out
         np.testing.assert_array_equal(out, x + b)
 
@@ -141,7 +148,8 @@ def test_out_of_several_results_is_a_tuple():
     a, b = integers(4, 3), integers(3, 8)
     out = (np.empty((4, 8), np.float32), np.empty(4, np.float32))
     returned = compiled(TWO_STEPS)(a, b, out=out)
-    assert returned[0] is out[0] and returned[1] is out[1]
+    assert returned[0] is out[0]
+    assert returned[1] is out[1]
     np.testing.assert_array_equal(out[1], (a @ b).sum(axis=1))
 
 
@@ -253,7 +261,7 @@ def test_entries_are_chosen_by_name():
     np.testing.assert_array_equal(compiled(BIAS + second, entry="other")(x, b), x * b)
     with pytest.raises(TilewrightError, match="expected one of main, other, got 'third'"):
         compiled(BIAS + second, entry="third")
-    with pytest.raises(TilewrightError, match="expected a public func.func in the module, got none"):
+    with pytest.raises(TilewrightError, match="expected a public func"):
         compiled("sym.symbol @M")
 
 
@@ -264,7 +272,9 @@ def test_the_module_is_left_as_it_was():
     assert str(module) == before
 
 
-def test_long_simulations_are_refused_unless_forced(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+def test_long_simulations_are_refused_unless_forced(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
     kernel = compiled()
     x, b = integers(16 * 40, 200), integers(200)
     monkeypatch.setattr(sim, "_estimate", lambda *_: 500.0)

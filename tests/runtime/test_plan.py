@@ -99,15 +99,31 @@ def test_an_empty_grid_launches_nothing():
             "N: expected at most 8, got N = 9 from argument 0 dim 1",
         ),
         (call(4, 3), None, "division by zero: the divisor N - 3 is 0"),
-        ([tensor((4, 4)), None, tensor((8, 7))], None, "argument 2 dim 0: expected 2*N + 1 = 9 (N = 4 from argument 0 dim 1), got 8"),
+        (
+            [tensor((4, 4)), None, tensor((8, 7))],
+            None,
+            "argument 2 dim 0: expected 2*N + 1 = 9 (N = 4 from argument 0 dim 1), got 8",
+        ),
         ([tensor((4, 4)), None, tensor((9, 6))], None, "argument 2 dim 1: expected 7, got 6"),
-        ([tensor((4, 4)), None, tensor((9, 7), (8, 1))], None, "argument 2: expected a contiguous tensor, got shape (9, 7) with strides (8, 1)"),
+        (
+            [tensor((4, 4)), None, tensor((9, 7), (8, 1))],
+            None,
+            "argument 2: expected a contiguous tensor, got shape (9, 7) with strides (8, 1)",
+        ),
         ([tensor((4, 4)), None], None, "@main: expected 3 arguments, got 2"),
         ([tensor((4,)), None, tensor((9, 7))], None, "argument 0 ('x'): expected 2 dims, got 1"),
         ([None, None, tensor((9, 7))], None, "argument 0 ('x'): expected a tensor"),
         (call(4, 4), [tensor((4,))], "@main: expected 2 results, got 1"),
-        (call(4, 5), [tensor((4,)), tensor((4, 5))], "result 1: expected shape (5, 4) (M = 4 from argument 0 dim 0, N = 5 from argument 0 dim 1), got (4, 5)"),
-        (call(4, 5), [tensor((4,), (2,)), tensor((5, 4))], "result 0: expected a contiguous tensor, got shape (4,) with strides (2,)"),
+        (
+            call(4, 5),
+            [tensor((4,)), tensor((4, 5))],
+            "result 1: expected shape (5, 4) (M = 4 from argument 0 dim 0, N = 5 from argument 0 dim 1), got (4, 5)",
+        ),
+        (
+            call(4, 5),
+            [tensor((4,), (2,)), tensor((5, 4))],
+            "result 0: expected a contiguous tensor, got shape (4,) with strides (2,)",
+        ),
     ],
 )  # fmt: skip
 def test_refusals_say_why(arguments: list[Layout | None], results: list[Layout] | None, message: str):
