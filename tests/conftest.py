@@ -92,14 +92,17 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):
     """Turn a test's own skip into a failure too, if it carries a marker that is required."""
     report = yield
-    if report.skipped and not hasattr(report, "wasxfail"):
+    if report.skipped and not hasattr(report, "wasxfail") and not excused(item):
         for marker in required(item.config):
-            if item.get_closest_marker(marker) is not None and missing_slow(item):
+            if item.get_closest_marker(marker) is not None:
                 report.outcome = "failed"
                 report.longrepr = f"{marker} is required here, but the test was skipped: {report.longrepr}"
     return report
 
 
-def missing_slow(item: pytest.Item) -> bool:
-    """Return whether a skip of `item` has another reason than that it is slow."""
-    return item.get_closest_marker("slow") is None or bool(item.config.getoption("--slow"))
+def excused(item: pytest.Item) -> bool:
+    """Return whether `item` may be skipped whatever is required: it is slow, or lacks something else than that."""
+    if item.get_closest_marker("slow") is not None and not item.config.getoption("--slow"):
+        return True
+    optional = _NEEDS.keys() - required(item.config)
+    return any(item.get_closest_marker(marker) is not None and _NEEDS[marker]() is not None for marker in optional)
