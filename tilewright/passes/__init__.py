@@ -1,1 +1,70 @@
-"""Room of the package; see CONTRIBUTING.md for the tour."""
+"""Rewrites within one level, one pass a file, and what one writes passes with.
+
+The names below are the pass author's kit; each is imported on first use, so that importing a pass costs what it needs.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tilewright.passes.core import TilewrightPass, error_at
+    from tilewright.passes.effects import is_dead, is_pure, may_write, only_reads
+    from tilewright.passes.pipeline import run_pipeline
+    from tilewright.passes.registry import all_passes, register_pass
+    from tilewright.passes.remarks import Remark, collecting_remarks, remark
+    from tilewright.passes.rewriting import Pattern, Rewriter, apply_patterns, pattern
+
+_HOME: dict[str, str] = {
+    "Pattern": "rewriting",
+    "Remark": "remarks",
+    "Rewriter": "rewriting",
+    "TilewrightPass": "core",
+    "all_passes": "registry",
+    "apply_patterns": "rewriting",
+    "collecting_remarks": "remarks",
+    "error_at": "core",
+    "is_dead": "effects",
+    "is_pure": "effects",
+    "may_write": "effects",
+    "only_reads": "effects",
+    "pattern": "rewriting",
+    "register_pass": "registry",
+    "remark": "remarks",
+    "run_pipeline": "pipeline",
+}
+"""Public name -> the file of this room that defines it."""
+
+__all__ = [
+    "Pattern",
+    "Remark",
+    "Rewriter",
+    "TilewrightPass",
+    "all_passes",
+    "apply_patterns",
+    "collecting_remarks",
+    "error_at",
+    "is_dead",
+    "is_pure",
+    "may_write",
+    "only_reads",
+    "pattern",
+    "register_pass",
+    "remark",
+    "run_pipeline",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name of the kit on first use and keep it."""
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})

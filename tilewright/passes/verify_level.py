@@ -95,7 +95,7 @@ class VerifyLevelPass(TilewrightPass):
             if gaps:
                 first, gap = gaps[0]
                 raise error_at(
-                    first, f"level tile, stage scheduled: {op_name(first)}: {gap}" + _and_more(len(gaps) - 1)
+                    first, f"stage scheduled: {op_name(first)} leaves open: {gap}" + _and_more(len(gaps) - 1)
                 )
 
 
