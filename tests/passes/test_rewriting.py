@@ -173,7 +173,7 @@ def test_erasing_the_op_around_is_no_trouble() -> None:
     @pattern()
     def drop_if(op: Operation, rewriter: Rewriter) -> None:
         if op.name == "scf.if":
-            rewriter.replace(op, (), (op.operands[0].block.args[1],))
+            rewriter.replace(op, (), (ops_named(module, "func.func")[0].regions[0].block.args[1],))
 
     visited: list[str] = []
 
