@@ -16,7 +16,7 @@ from tilewright.dialects.sym.analysis import module_facts
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType
 from tilewright.lowering.host_guards import bound_symbols, entry_guards
-from tilewright.lowering.host_variants import INDEX_LIMIT, Launched, Variant, make_variants
+from tilewright.lowering.host_variants import INDEX_LIMIT, Launched, Variant, at_most, make_variants
 from tilewright.lowering.instantiate import VARIANT_ATTRIBUTE
 from tilewright.passes.core import TilewrightPass, error_at
 
@@ -28,9 +28,9 @@ class HostPlanPass(TilewrightPass):
     Adds a `host.guard` for every declared bound and every `sym.require` that the argument shapes do not imply, and for
     every stride or size that a kernel takes for granted. Replaces each `host.launch` (and each `host.dispatch` over
     schedules) by one `host.dispatch` whose cases are schedule times variant, tried in order; a case's predicates are
-    what its kernel variant `assumes`. Writes `grid`, the product of the kernel's grid, and guards that it fits. Every
-    argument and result gets a `host.bind`. Relies on kernels being in the module, with strides on their global
-    buffers. Launches that have an index width are left.
+    what its kernel variant `assumes`, and that 32-bit indices are wide enough where it has them. Writes `grid`, the
+    product of the kernel's grid, and guards that it fits. Every argument and result gets a `host.bind`. Relies on
+    kernels being in the module, with strides on their global buffers. Launches that have an index width are left.
     """
 
     name: ClassVar[str] = "host-plan"
@@ -218,8 +218,8 @@ class _Planner:
             grid = Expr.const(1)
             for size in kernel.grid.data:
                 grid = grid * size
-            fits = Relation(grid, "<=", Expr.const(INDEX_LIMIT))
-            if facts.prove(fits) is not Answer.PROVED:
+            if at_most(grid, INDEX_LIMIT, facts) is not Answer.PROVED:
+                fits = Relation(grid, "<=", Expr.const(INDEX_LIMIT))
                 guard = GuardOp(fits, f"{grid}: expected at most {INDEX_LIMIT} blocks of @{kernel.sym_name.data}")
                 guard.location = op.location
                 block.add_op(guard)

@@ -35,7 +35,8 @@ class Launched:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """`predicates` are asked at run time; `assumes`, what the code may rely on, holds the proved ones as well."""
+    """`predicates` are asked at run time. `assumes` is what the code may rely on, proved or asked; that an index of
+    32 bits is wide enough is said by `index_width` alone."""
 
     name: str
     index_width: int
@@ -60,12 +61,10 @@ def make_variants(launched: Sequence[Launched], facts: Facts, max_variants: int)
     The last one always has no predicates. At most `max_variants`: the general 64-bit variant is kept in any case (the
     32-bit one where that is proved), then vectorised 32-bit, general 32-bit and vectorised 64-bit, in this order.
     """
-    narrow = [r for each in launched for r in _narrow_relations(each.kernel, facts)]
-    vector = [r for each in launched for r in _vector_relations(each, facts)]
-    narrow, vector = list(dict.fromkeys(narrow)), list(dict.fromkeys(vector))
-    answers = {r: facts.prove(r) for r in (*narrow, *vector)}
-    asked = {r for r, answer in answers.items() if answer is not Answer.PROVED}
-    narrow_possible = all(answers[r] is not Answer.DISPROVED for r in narrow)
+    narrow = {r: a for each in launched for r, a in _narrow_relations(each.kernel, facts).items()}
+    vector = {r: a for each in launched for r, a in _vector_relations(each, facts).items()}
+    asked = {r for r, answer in {**narrow, **vector}.items() if answer is not Answer.PROVED}
+    narrow_possible = Answer.DISPROVED not in narrow.values()
     made: list[tuple[bool, bool]] = []
     for is_vector, is_narrow in ((True, True), (False, True), (True, False), (False, False)):
         if (is_vector and not vector) or (is_narrow and not narrow_possible):
@@ -76,10 +75,11 @@ def make_variants(launched: Sequence[Launched], facts: Facts, max_variants: int)
     last = made.pop()
     result: list[Variant] = []
     for is_vector, is_narrow in [*made[: max(0, max_variants - 1)], last]:
-        relations = (*(vector if is_vector else ()), *(narrow if is_narrow else ()))
+        assumes = tuple(vector if is_vector else ())
+        relations = (*assumes, *(narrow if is_narrow else ()))
         width = 32 if is_narrow else 64
         name = f"{'vector' if is_vector else 'general'}{width}"
-        result.append(Variant(name, width, tuple(r for r in relations if r in asked), relations))
+        result.append(Variant(name, width, tuple(r for r in relations if r in asked), assumes))
     return result
 
 
@@ -97,13 +97,22 @@ def _tile_sizes(buffer: SSAValue, rank: int) -> list[int]:
     return sizes
 
 
-def _narrow_relations(kernel: KernelOp, facts: Facts) -> list[Relation]:
+def at_most(expr: Expr, limit: int, facts: Facts) -> Answer:
+    """Whether `expr <= limit`, by intervals. The full prover would split every max in a sum of strides times sizes,
+    at tens of milliseconds a relation, and find no more."""
+    low, high = facts.range(expr)
+    if high is not None and high <= limit:
+        return Answer.PROVED
+    return Answer.DISPROVED if low is not None and low > limit else Answer.UNKNOWN
+
+
+def _narrow_relations(kernel: KernelOp, facts: Facts) -> dict[Relation, Answer]:
     """What makes 32-bit index arithmetic exact: a bound on every element offset that a block forms, masked ones too.
 
     An offset along a dim is less than the size rounded up to a tile, hence less than size + tile. A stride counts at
     least 1, so that the sum bounds each coordinate as well, under a stride of 0 too.
     """
-    result: list[Relation] = []
+    result: dict[Relation, Answer] = {}
     for _, buffer, type_ in _buffers(kernel):
         if type_.strides is None:
             continue
@@ -111,7 +120,7 @@ def _narrow_relations(kernel: KernelOp, facts: Facts) -> list[Relation]:
         for size, stride, tile in zip(type_.dims, type_.strides, _tile_sizes(buffer, type_.rank), strict=True):
             total = total + _magnitude(stride, facts) * (size + tile)
         if total.constant is None or total.constant > INDEX_LIMIT:
-            result.append(Relation(total, "<=", Expr.const(INDEX_LIMIT)))
+            result[Relation(total, "<=", Expr.const(INDEX_LIMIT))] = at_most(total, INDEX_LIMIT, facts)
     return result
 
 
@@ -123,14 +132,14 @@ def _magnitude(stride: Expr, facts: Facts) -> Expr:
     return smax(stride, 1) if low is not None and low >= 0 else smax(stride, -stride, 1)
 
 
-def _vector_relations(launched: Launched, facts: Facts) -> list[Relation]:
+def _vector_relations(launched: Launched, facts: Facts) -> dict[Relation, Answer]:
     """What makes wide accesses legal: for each buffer that is moved in tiles along a contiguous last dim, that dim's
     stride is 1, its size, the other strides and the base address are multiples of the vector.
 
     A buffer that can never fit any vector is left out (it is moved element by element), and of the vectors that might
     fit the widest is taken.
     """
-    result: list[Relation] = []
+    result: dict[Relation, Answer] = {}
     for position, buffer, type_ in _buffers(launched.kernel):
         base = launched.bases[position]
         if not type_.rank or type_.strides is None:
@@ -139,19 +148,22 @@ def _vector_relations(launched: Launched, facts: Facts) -> list[Relation]:
         tile = _tile_sizes(buffer, type_.rank)[-1]
         vector = VECTOR_BYTES // size
         while vector > 1:
-            relations = _vector_of(type_, base, vector, size)
-            if tile % vector == 0 and all(facts.prove(r) is not Answer.DISPROVED for r in relations):
-                result.extend(relations)
+            relations = _vector_of(type_, base, vector, size, facts)
+            if tile % vector == 0 and Answer.DISPROVED not in relations.values():
+                result.update(relations)
                 break
             vector //= 2
     return result
 
 
-def _vector_of(type_: BufType, base: str, vector: int, size: int) -> list[Relation]:
+def _vector_of(type_: BufType, base: str, vector: int, size: int, facts: Facts) -> dict[Relation, Answer]:
     strides, zero = list(type_.strides or ()), Expr.const(0)
-    relations = [Relation(strides[-1], "==", Expr.const(1))]
-    relations += [Relation(mod(stride, vector), "==", zero) for stride in strides[:-1]]
+    one = Relation(strides[-1], "==", Expr.const(1))
+    result = {one: facts.prove(one)}
+    multiples = [(stride, vector) for stride in strides[:-1]] + [(type_.dims[-1], vector)]
     if base:
-        relations.append(Relation(mod(Expr.symbol(base), vector * size), "==", zero))
-    relations.append(Relation(mod(type_.dims[-1], vector), "==", zero))
-    return [r for r in relations if r.symbols or not r.holds({})]
+        multiples.append((Expr.symbol(base), vector * size))
+    for expr, divisor in multiples:
+        result[Relation(mod(expr, divisor), "==", zero)] = facts.divisible(expr, divisor)
+    # What holds for constants is no fact about anything.
+    return {r: a for r, a in result.items() if r.symbols or a is not Answer.PROVED}

@@ -30,7 +30,7 @@ tile.kernel @double(%x : !tile.buf<[N], f32, global, #tile.strided<[x_s0]>>, %y 
 // CHECK-NEXT: host.guard y_s0 == 1 else
 // CHECK-NEXT: host.dispatch {
 // CHECK-NEXT: case "vector32" when [x_s0 == 1, x_base mod 16 == 0, y_base mod 16 == 0
-// CHECK-NEXT: host.launch @double(%x, %y) grid [N ceildiv 128] index_width 32 assumes [x_s0 == 1, x_base mod 16 == 0, N mod 4 == 0, y_base mod 16 == 0
+// CHECK-NEXT: host.launch @double(%x, %y) grid [N ceildiv 128] index_width 32 assumes [x_s0 == 1, N mod 4 == 0, x_base mod 16 == 0, y_base mod 16 == 0]
 // CHECK: case "general32"
 host.func @main(%x : tensor<?xf32, #sym.dims<N>>) -> (tensor<?xf32, #sym.dims<N>>) {
   host.bind %x strides [x_s0] base x_base
