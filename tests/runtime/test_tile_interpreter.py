@@ -1,4 +1,4 @@
-"""The tile interpreter: each op as its docstring says, the documents' texts against NumPy, and against the simulator."""
+"""The tile interpreter: each op as its docstring says, the documents' texts against NumPy and the simulator."""
 
 from __future__ import annotations
 

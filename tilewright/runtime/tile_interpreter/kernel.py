@@ -30,8 +30,8 @@ def interpret(
 
     `tensors` has one array for each buffer argument, in order, with the sizes that its type has under `symbols` and
     any strides; `scalars` one value for each other argument. Buffers of the block start as NaN (integers: a bit
-    pattern), so that reading what nobody wrote shows. Raises TilewrightError, at the op, for a copy that breaks a bound said to be
-    proved, an offset below 0, or an op that tile kernels do not have.
+    pattern), so that reading what nobody wrote shows. Raises TilewrightError, at the op, for a copy that breaks a bound
+    said to be proved, an offset below 0, or an op that tile kernels do not have.
     """
     symbols = dict(symbols or {})
     arguments = _bind(kernel, tensors, scalars, symbols)
