@@ -30,7 +30,7 @@ test: $(STAMP) ## run all tests; says what it skipped and why
 	@"$(PY)" -m pytest -q -n $(WORKERS) -rs $(PYTEST_FLAGS)
 
 lit: $(STAMP) ## run the .mlir tests in processes of their own, as lit does
-	@"$(PY)" -m lit.main -q tests
+	@"$(VENV)/bin/lit" -q tests/filecheck
 
 lint: $(STAMP) ## check style
 	@echo "lint: ruff"

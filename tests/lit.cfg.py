@@ -15,8 +15,8 @@ _BIN = Path(sys.executable).parent
 config = globals()["config"]
 config.name = "tilewright"
 config.test_format = lit.formats.ShTest(execute_external=False)
-config.test_source_root = str(_HERE / "filecheck")
-config.test_exec_root = str(_HERE / "filecheck" / "Output")
+config.test_source_root = str(_HERE)
+config.test_exec_root = str(_HERE / "Output")
 config.suffixes = [".mlir"]
 config.excludes = ["Output", "Inputs"]
 # The tools of the interpreter that runs lit, whatever else is on PATH.

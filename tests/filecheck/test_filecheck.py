@@ -11,6 +11,8 @@ import contextlib
 import io
 import runpy
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -118,6 +120,14 @@ def test_the_runner_passes_what_must_pass(tmp_path: Path) -> None:
     run_pipe("TW_ROUNDTRIP", source, tmp_path / "t")
     run_pipe("TW_GENERIC_ROUNDTRIP", source, tmp_path / "t")
     run_pipe("not tilewright-opt %s -p nothing 2>&1 | filecheck --check-prefix=ERR %s", source, tmp_path / "t")
+
+
+def test_lit_finds_the_same_files() -> None:
+    lit = Path(sys.executable).with_name("lit")
+    command = [sys.executable, str(lit), "--show-tests", str(HERE)]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    found = {line.split(" :: ")[1] for line in listed if " :: " in line}
+    assert found == {str(path.relative_to(HERE.parent)) for path in FILES}
 
 
 def test_run_lines_join_at_a_backslash() -> None:
