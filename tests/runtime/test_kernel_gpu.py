@@ -1,0 +1,120 @@
+"""Kernels on a real GPU: host arrays, torch tensors, streams, outputs, statistics. Numbers are NumPy's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright.runtime.cuda_driver import device
+
+pytestmark = [pytest.mark.gpu, pytest.mark.nvrtc]
+
+
+def integers(*shape: int) -> np.ndarray[Any, Any]:
+    """Small whole numbers, so that sums are exact."""
+    return (np.arange(int(np.prod(shape))) % 13 - 6).reshape(shape).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def product() -> tw.Kernel:
+    m, n, k = tw.symbols("M N K")
+    a, b = tw.placeholder((m, k), name="a"), tw.placeholder((k, n), name="b")
+    return tw.compile(tw.relu(tw.matmul(a, b)), target="cuda")
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (33, 20, 65), (128, 64, 96), (70, 0, 9), (0, 4, 4), (257, 129, 31)])
+def test_host_arrays_go_there_and_back(product: tw.Kernel, shape: tuple[int, int, int]):
+    m, k, n = shape
+    a, b = integers(m, k), integers(k, n)
+    result = product(a, b)
+    assert isinstance(result, np.ndarray)
+    np.testing.assert_array_equal(result, np.maximum(a @ b, 0))
+
+
+def test_host_views_keep_their_strides(product: tw.Kernel):
+    a, b = integers(60, 90)[::2, ::-3], integers(40, 30).T
+    np.testing.assert_array_equal(product(a, b[:, :17]), np.maximum(a @ b[:, :17], 0))
+
+
+def test_host_outputs_of_any_layout(product: tw.Kernel):
+    a, b = integers(20, 8), integers(8, 12)
+    for out in (np.empty((20, 12), np.float32), np.empty((12, 20), np.float32).T):
+        assert product(a, b, out=out) is out
+        np.testing.assert_array_equal(out, np.maximum(a @ b, 0))
+
+
+def test_statistics_are_the_assemblers_and_the_drivers(product: tw.Kernel):
+    product(integers(64, 64), integers(64, 64))
+    used = [k for k in product.stats()["kernels"] if k["compiled"]]
+    assert used
+    for kernel in used:
+        assert kernel["registers"] > 0
+        assert kernel["spill_bytes"] == 0
+        assert kernel["occupancy"] >= 1
+    assert product.stats()["launches"] == 1
+    assert product.stats()["pipeline_runs"] == 1
+    assert product.backend == "cuda"
+
+
+def test_torch_tensors_are_used_in_place_on_their_stream(product: tw.Kernel):
+    torch = pytest.importorskip("torch")
+    a, b = torch.from_numpy(integers(100, 70)).cuda(), torch.from_numpy(integers(70, 50)).cuda()
+    expected = torch.relu(a @ b)
+    result = product(a, b)
+    assert isinstance(result, torch.Tensor)
+    assert result.is_cuda
+    assert torch.equal(result, expected)
+    out = torch.empty(50, 100, device="cuda").T
+    assert product(a, b, out=out) is out
+    assert torch.equal(out, expected)
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        later = product(a * 1, b[:, :])
+        assert torch.equal(later, expected)
+    assert torch.equal(product(a[::2, 1:], b[1:]), torch.relu(a[::2, 1:] @ b[1:]))
+
+
+def test_a_stream_may_be_named(product: tw.Kernel):
+    torch = pytest.importorskip("torch")
+    a = torch.from_numpy(integers(16, 16)).cuda()
+    torch.cuda.synchronize()
+    stream = torch.cuda.Stream()
+    result = product(a, a, stream=stream)
+    stream.synchronize()
+    assert torch.equal(result, torch.relu(a @ a))
+
+
+def test_scratch_and_several_results():
+    m, n = tw.symbols("M N")
+    x = tw.placeholder((m, n))
+    y = tw.softmax(x)
+    kernel = tw.compile((y, tw.sum(tw.matmul(y, tw.transpose(x)), 1)), target="cuda")
+    values = integers(50, 37)
+    weights = np.exp(values - values.max(1, keepdims=True))
+    weights /= weights.sum(1, keepdims=True)
+    first, second = kernel(values)
+    np.testing.assert_allclose(first, weights, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(second, (weights @ values.T).sum(1), rtol=1e-4, atol=1e-3)
+
+
+def test_scalars_by_value():
+    x, factor = tw.placeholder(tw.symbols("N")), tw.placeholder((), "float32")
+    kernel = tw.compile(x * factor, target="cuda")
+    np.testing.assert_array_equal(kernel(integers(1000), -2.0), -2 * integers(1000))
+
+
+def test_memory_of_one_call_serves_the_next(product: tw.Kernel):
+    a, b = integers(64, 64), integers(64, 64)
+    product(a, b)
+    before = device(0)._free_bytes()  # pyright: ignore[reportPrivateUsage]
+    for _ in range(50):
+        product(a, b)
+    assert device(0)._free_bytes() == before  # pyright: ignore[reportPrivateUsage]
+
+
+def test_auto_is_cuda_here():
+    x = tw.placeholder(tw.symbols("N"))
+    assert tw.compile(x + 1).backend == "cuda"
