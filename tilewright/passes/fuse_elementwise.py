@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import func
+from xdsl.dialects import arith, func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, OpResult
 from xdsl.rewriter import Rewriter
@@ -75,7 +75,7 @@ def _fused_users(producer: GenericOp, block: Block) -> list[tuple[GenericOp, Gen
         if not isinstance(user, GenericOp) or user.parent is not block or not _pays(producer, user):
             return []
         users.append(user)
-    if len(users) > 1 and not (is_cheap(producer) and Plan(block, alone=producer).same_group(users)):
+    if len(users) > 1 and not (is_cheap(producer) and _end_up_together(producer, users)):
         return []
     fused: list[tuple[GenericOp, GenericOp]] = []
     for user in users:
@@ -90,6 +90,20 @@ def _fused_users(producer: GenericOp, block: Block) -> list[tuple[GenericOp, Gen
     return fused
 
 
+def _end_up_together(producer: GenericOp, users: list[GenericOp]) -> bool:
+    """Whether the users are one kernel without the producer, as far as they and those that read them show."""
+    awaited = set[Operation](users)
+    for user in users:
+        awaited.update(use.operation for use in user.result.uses)
+    window: list[Operation] = []
+    op: Operation | None = producer
+    while op is not None and awaited:
+        window.append(op)
+        awaited.discard(op)
+        op = op.next_op
+    return Plan(window, alone=producer).same_group(users)
+
+
 def _pays(producer: GenericOp, user: GenericOp) -> bool:
     """Whether the producer's value is better computed where this user reads it than stored."""
     reads = {indices for value, indices in zip(user.ins, user.operand_maps, strict=True) if value is producer.result}
@@ -97,12 +111,19 @@ def _pays(producer: GenericOp, user: GenericOp) -> bool:
         return False  # it would be computed once for each map
     if moves_data_only(producer):
         return True
+    if user.is_contraction and not _only_widens(producer):
+        return False
     if any(_comes_from_contraction(value, producer) for value in producer.ins):
         # As an epilogue it costs no memory traffic; its value is mostly narrower than the accumulator.
         indices = next(iter(reads))
         same_dims = sorted(d for d in indices if d is not None) == list(range(user.iteration_dims))
         return is_elementwise(user) and same_dims and len(reads) == 1
     return True
+
+
+def _only_widens(op: GenericOp) -> bool:
+    """Whether the body is one widening cast, which a contraction may hold."""
+    return isinstance(op.yielded.owner, arith.ExtFOp | arith.ExtSIOp) and len(op.body.block.ops) == 2
 
 
 def _comes_from_contraction(value: Operation | object, reader: GenericOp) -> bool:

@@ -48,7 +48,7 @@ def _erase_dead_generics(block: Block) -> None:
 
 def group_block(block: Block) -> None:
     """Put the generics of one block into groups, in place; other ops keep their order as far as values allow."""
-    plan = Plan(block)
+    plan = Plan(block.ops)
     graph = plan.graph
     for op, reason in plan.refusals:
         remark(op, FuseGroupsPass.name, f"not joined to a producer: {reason}")

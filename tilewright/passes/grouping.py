@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 
 from tilewright.dialects.lin.generic import GenericOp
 from tilewright.dialects.sym import Expr
@@ -169,10 +169,10 @@ def _numbered(
 
 
 class BlockGraph:
-    """Who needs whom among the ops of one block: through values, and the order of ops that have effects."""
+    """Who needs whom among consecutive ops of a block: through values, and the order of ops that have effects."""
 
-    def __init__(self, block: Block) -> None:
-        self.ops: list[Operation] = list(block.ops)
+    def __init__(self, ops: Iterable[Operation]) -> None:
+        self.ops: list[Operation] = list(ops)
         self.index = {op: i for i, op in enumerate(self.ops)}
         self.needs: list[set[int]] = [set() for _ in self.ops]
         self.needed_by: list[set[int]] = [set() for _ in self.ops]
@@ -186,7 +186,7 @@ class BlockGraph:
                 last_effect = i
 
     def _home(self, value: SSAValue) -> int | None:
-        """The op of this block that defines the value, if one does."""
+        """The op among these that defines the value, if one does."""
         return self.index.get(value.op) if isinstance(value, OpResult) else None
 
     def _add(self, user: int, used: int | None) -> None:
@@ -196,13 +196,13 @@ class BlockGraph:
 
 
 class Plan:
-    """A partition of a block's generics into groups, greedy in program order.
+    """A partition of the generics among consecutive ops of a block into groups, greedy in program order.
 
     `alone` is kept out of every other op's group: what would the others be without it.
     """
 
-    def __init__(self, block: Block, alone: GenericOp | None = None) -> None:
-        self.graph = BlockGraph(block)
+    def __init__(self, ops: Iterable[Operation], alone: GenericOp | None = None) -> None:
+        self.graph = BlockGraph(ops)
         self.alone = alone
         self.unit: list[int] = list(range(len(self.graph.ops)))  # op -> the first op of its group
         self.members: dict[int, list[int]] = {i: [i] for i in self.unit}
