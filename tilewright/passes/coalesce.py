@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from tilewright.dialects.tile.compute import CopyOp, MmaOp
+from tilewright.dialects.tile.compute import CopyOp
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import distributed
 from tilewright.passes.core import TilewrightPass
@@ -15,6 +15,7 @@ from tilewright.passes.element_size import bytes_of
 from tilewright.passes.layout_rewrite import spread_fragments, spread_of, thread_count
 from tilewright.passes.remarks import remark
 from tilewright.passes.thread_layout import fill_in_order, with_strides
+from tilewright.passes.thread_spread import spread_threads
 from tilewright.passes.tile_analysis import (
     IterationDims,
     KernelScopes,
@@ -53,19 +54,9 @@ class CoalescePass(TilewrightPass):
         spread = spread_of(dims)
         if not votes or spread is None:
             return
-        product = next((o for o in kernel.walk() if isinstance(o, MmaOp)), None)
-        anchor = dims.widest() if product is None else product.acc
-        if anchor is None:
-            return
-        own = [d for d in dims.dims[anchor] if d is not None]
-        ranked = [d for d in sorted(votes, key=lambda d: -votes[d]) if d in own]
-        order = [*ranked[:1], *(d for d in reversed(own) if d not in ranked[:1])]
-        sizes = [dims.sizes[d] for d in own]
-        places = [own.index(d) for d in order]
-        counts = fill_in_order(sizes, places, threads) if product is None else [spread[d].threads for d in own]
-        for d, entry in zip(own, with_strides(counts, [1] * len(own), places), strict=True):
-            spread[d] = entry
-        spread_fragments(dims, spread)
+        ranked = sorted(votes, key=lambda d: -votes[d])
+        order = [*ranked, *(d for d in reversed(range(len(dims.sizes))) if d not in votes)]
+        spread_fragments(dims, spread_threads(kernel, dims, threads, order, [e.vector for e in spread]))
         if ranked:
             remark(kernel, self.name, f"threads run along iteration dim {ranked[0]}: {votes[ranked[0]]} bytes a tile")
 

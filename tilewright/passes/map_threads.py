@@ -8,12 +8,12 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.dialects.assembly import i64_attr
-from tilewright.dialects.tile.compute import MmaOp
 from tilewright.dialects.tile.structure import KernelOp
-from tilewright.dialects.tile.types import DimDistribution, distributed
+from tilewright.dialects.tile.types import distributed
 from tilewright.passes.core import TilewrightPass, error_at
-from tilewright.passes.layout_rewrite import ALONE, spread_fragments
-from tilewright.passes.thread_layout import MAX_THREADS, block_threads, fill_evenly, fill_in_order, with_strides
+from tilewright.passes.layout_rewrite import spread_fragments
+from tilewright.passes.thread_layout import MAX_THREADS, WARP, block_threads, fill_in_order, with_strides
+from tilewright.passes.thread_spread import product_of, spread_threads
 from tilewright.passes.tile_analysis import IterationDims, buf, copies, iteration_dims, kernels_of
 
 PER_THREAD = 4
@@ -41,8 +41,9 @@ class MapThreadsPass(TilewrightPass):
             )
         for kernel in kernels_of(op):
             dims = iteration_dims(kernel)
-            spread, threads = self._spread(kernel, dims)
-            spread_fragments(dims, spread)
+            threads = self._block_size(kernel, dims)
+            naive = range(len(dims.sizes))
+            spread_fragments(dims, spread_threads(kernel, dims, threads, naive, [1] * len(dims.sizes)))
             kernel.properties["threads"] = i64_attr(threads)
             for copy in copies(kernel):
                 if "fragment" not in copy.spaces:
@@ -51,19 +52,10 @@ class MapThreadsPass(TilewrightPass):
                     counts = fill_in_order(sizes, order, threads)
                     copy.properties["dist"] = distributed(with_strides(counts, [1] * len(sizes), order))
 
-    def _spread(self, kernel: KernelOp, dims: IterationDims) -> tuple[list[DimDistribution], int]:
-        """The distribution of each iteration dim, and the block size."""
-        spread = [ALONE] * len(dims.sizes)
-        product = next((o for o in kernel.walk() if isinstance(o, MmaOp)), None)
+    def _block_size(self, kernel: KernelOp, dims: IterationDims) -> int:
+        """Threads for the widest fragment, or for the accumulators of a product."""
+        product = product_of(kernel)
         anchor = dims.widest() if product is None else product.acc
         if anchor is None:
-            return spread, 32
-        least = PER_THREAD if product is None else PER_THREAD_PRODUCT
-        threads = block_threads(buf(anchor).count, least, self.threads)
-        own = [d for d in dims.dims[anchor] if d is not None]
-        sizes = [dims.sizes[d] for d in own]
-        order = range(len(own))
-        counts = fill_in_order(sizes, order, threads) if product is None else fill_evenly(sizes, threads)
-        for d, entry in zip(own, with_strides(counts, [1] * len(own), order), strict=True):
-            spread[d] = entry
-        return spread, threads
+            return WARP
+        return block_threads(buf(anchor).count, PER_THREAD if product is None else PER_THREAD_PRODUCT, self.threads)

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.dialects.assembly import i64_attr
 from tilewright.dialects.sym import Expr, Relation
-from tilewright.dialects.tile.compute import CopyOp, MmaOp
+from tilewright.dialects.tile.compute import CopyOp
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import DimDistribution, distributed
 from tilewright.passes.core import TilewrightPass
 from tilewright.passes.element_size import bytes_of
 from tilewright.passes.layout_rewrite import spread_fragments, spread_of, thread_count
 from tilewright.passes.remarks import remark
-from tilewright.passes.thread_layout import fastest_first, with_strides
+from tilewright.passes.thread_layout import fastest_first, fill_in_order, with_strides
+from tilewright.passes.thread_spread import order_of, product_of, spread_threads
 from tilewright.passes.tile_analysis import (
     IterationDims,
     KernelScopes,
@@ -46,15 +48,16 @@ class VectorisePass(TilewrightPass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in kernels_of(op):
-            if thread_count(kernel) is None:
+            threads = thread_count(kernel)
+            if threads is None:
                 continue
             scopes, dims = KernelScopes(kernel), iteration_dims(kernel)
-            self._widen_fragments(kernel, dims, scopes)
+            self._widen_fragments(kernel, dims, scopes, threads)
             for copy in copies(kernel):
                 if "global" in copy.spaces and "fragment" not in copy.spaces:
                     self._widen_staging(copy, scopes)
 
-    def _widen_fragments(self, kernel: KernelOp, dims: IterationDims, scopes: KernelScopes) -> None:
+    def _widen_fragments(self, kernel: KernelOp, dims: IterationDims, scopes: KernelScopes, threads: int) -> None:
         spread = spread_of(dims)
         if spread is None:
             return
@@ -69,14 +72,15 @@ class VectorisePass(TilewrightPass):
                 if d is not None and width > 1:
                     wide.append((copy, axis, d))
                     wanted[d] = min(wanted.get(d, width), width)
-        product = next((o for o in kernel.walk() if isinstance(o, MmaOp)), None)
+        product = product_of(kernel)
         if product is not None:
             for d in dims.dims[product.acc]:
                 if d is not None:
                     wanted.setdefault(d, ACCESS_BYTES // bytes_of(buf(product.acc).element))
         if not wanted:
             return
-        widened = widen(spread, dims.sizes, wanted, keep_threads=product is not None)
+        vectors = [fitting_width(wanted.get(d, 1), size) for d, size in enumerate(dims.sizes)]
+        widened = spread_threads(kernel, dims, threads, order_of(spread), vectors)
         spread_fragments(dims, widened)
         for copy, axis, d in wide:
             vector = widened[d].vector
@@ -92,7 +96,7 @@ class VectorisePass(TilewrightPass):
         for axis in reversed(range(len(sizes))):
             width = provable_width(copy, axis, scopes)
             if width > 1:
-                widened = widen(dist, sizes, {axis: width}, keep_threads=False)
+                widened = widen(dist, sizes, axis, width)
                 if widened[axis].vector > 1:
                     copy.properties["dist"] = distributed(widened)
                     set_width(copy, widened[axis].vector, axis)
@@ -158,27 +162,18 @@ def base_of(kernel: KernelOp, number: int) -> Expr | None:
     return Expr.symbol(names[number]) if names[number] else None
 
 
-def widen(
-    spread: Sequence[DimDistribution], sizes: Sequence[int], wanted: dict[int, int], *, keep_threads: bool
-) -> list[DimDistribution]:
-    """Vectors along dims, as wide as wanted and the tile allows; threads that a dim gives up go to other dims."""
-    counts = [d.threads for d in spread]
-    vectors = [d.vector for d in spread]
+def fitting_width(width: int, size: int) -> int:
+    """The width (a power of two), or less so that it divides the size."""
+    while width > 1 and size % width:
+        width //= 2
+    return width
+
+
+def widen(spread: Sequence[DimDistribution], sizes: Sequence[int], axis: int, width: int) -> list[DimDistribution]:
+    """Vectors of `width` along one dim of a copy; the threads that it gives up go to the other dims, slowest first."""
+    width = fitting_width(width, sizes[axis])
     order = fastest_first(spread)
-    freed = 1
-    for d, width in wanted.items():
-        while width > 1 and sizes[d] % width:
-            width //= 2
-        if keep_threads:
-            while width > 1 and sizes[d] % (counts[d] * width):
-                width //= 2
-        else:
-            while sizes[d] % (counts[d] * width) or counts[d] * width > sizes[d]:
-                counts[d] //= 2
-                freed *= 2
-        vectors[d] = width
-    for d in order:
-        while freed > 1 and sizes[d] % (counts[d] * 2 * vectors[d]) == 0 and d not in wanted:
-            counts[d] *= 2
-            freed //= 2
-    return with_strides(counts, vectors, order)
+    threads = prod(d.threads for d in spread)
+    room = [size // width if d == axis else size for d, size in enumerate(sizes)]
+    counts = fill_in_order(room, order, threads)
+    return with_strides(counts, [width if d == axis else e.vector for d, e in enumerate(spread)], order)
