@@ -87,6 +87,24 @@ def test_a_stream_may_be_named(product: tw.Kernel):
     assert torch.equal(result, torch.relu(a @ a))
 
 
+def test_torch_tensors_out_of_the_ordinary(product: tw.Kernel):
+    torch = pytest.importorskip("torch")
+    a = torch.from_numpy(integers(12, 12)).cuda()
+    with pytest.raises(tw.TilewrightError, match="argument 1"):
+        product(a, a.clone().requires_grad_())
+    with pytest.raises(tw.TilewrightError, match="expected element type f32, got f64"):
+        product(a, a.double())
+    with pytest.raises(tw.TilewrightError, match="no memory in common with input 'a'"):
+        product(a, a.clone(), out=a)
+    assert torch.equal(product(a, a[:, :1]), torch.relu(a @ a[:, :1]))
+    assert product(a[:0], a).shape == (0, 12)
+    mixed = product(a, integers(12, 12))
+    assert torch.equal(mixed, torch.relu(a @ a))
+    half = tw.placeholder(tw.symbols("N"), "bfloat16")
+    values = torch.arange(100, device="cuda").bfloat16()
+    assert torch.equal(tw.compile(half + half, target="cuda")(values), values * 2)
+
+
 def test_scratch_and_several_results():
     m, n = tw.symbols("M N")
     x = tw.placeholder((m, n))

@@ -15,10 +15,11 @@ from tilewright.runtime.streams import stream_handle
 from tilewright.runtime.tensor_argument import ArgumentKind, DeviceKind, TensorArgument, contiguous_strides
 from tilewright.runtime.transfers import download, new_on_device
 
-_TORCH_NAMES = {
+TORCH_NAMES = {
     "f32": "float32", "f16": "float16", "bf16": "bfloat16", "i32": "int32", "i64": "int64", "index": "int64",
     "i1": "bool",
 }  # fmt: skip
+"""Element type -> attribute of the torch module."""
 
 
 class DeviceArray:
@@ -116,7 +117,7 @@ def empty_like_kind(
         if torch is None:
             raise TilewrightError("results: expected torch to be imported for results of kind torch")
         place = "cpu" if device == "host" else f"cuda:{device_index}"
-        return torch.empty(shape, dtype=getattr(torch, _TORCH_NAMES[dtype]), device=place)
+        return torch.empty(shape, dtype=getattr(torch, TORCH_NAMES[dtype]), device=place)
     if device == "host" or kind in ("numpy", "scalar"):
         return np.empty(shape, element.numpy_dtype())
     owner = cuda_device(device_index)

@@ -11,6 +11,7 @@ import numpy as np
 from tilewright.diagnostics import TilewrightError
 from tilewright.runtime import dtypes
 from tilewright.runtime.arguments import ArgumentKind, TensorArgument, intake
+from tilewright.runtime.backends.torch_tensors import current_streams, torch_argument
 from tilewright.runtime.binding import Layout
 from tilewright.runtime.output_rules import check_output
 from tilewright.runtime.plan import Parameter, Site
@@ -45,17 +46,15 @@ def take_arguments(
     if len(args) != len(parameters):
         names = ", ".join(p.name for p in parameters)
         raise TilewrightError(f"@{entry}: expected {len(parameters)} arguments ({names}), got {len(args)}")
-    return [
-        intake(
-            arg,
-            parameter.dtype,
-            parameter.name,
-            index=number,
-            rank=0 if parameter.dims is None else len(parameter.dims),
-            consumer_stream=consumer_stream,
+    streams = current_streams()
+    taken: list[TensorArgument] = []
+    for number, (parameter, arg) in enumerate(zip(parameters, args, strict=True)):
+        dtype, rank = parameter.dtype, 0 if parameter.dims is None else len(parameter.dims)
+        taken.append(
+            torch_argument(arg, dtype, rank, streams)
+            or intake(arg, dtype, parameter.name, index=number, rank=rank, consumer_stream=consumer_stream)
         )
-        for number, (parameter, arg) in enumerate(zip(parameters, args, strict=True))
-    ]
+    return taken
 
 
 def take_outputs(
@@ -68,11 +67,13 @@ def take_outputs(
     """The caller's output tensors: element type, rank, and that nothing else shares their memory."""
     if len(out) != len(parameters):
         raise TilewrightError(f"@{entry}: out: expected {len(parameters)} tensors, got {len(out)}")
+    streams = current_streams()
     taken: list[TensorArgument] = []
     for number, (parameter, each) in enumerate(zip(parameters, out, strict=True)):
         name = "out" if len(out) == 1 else f"out[{number}]"
-        found = intake(
-            each, parameter.dtype, name, rank=len(parameter.dims or ()), writable=True, consumer_stream=consumer_stream
+        dtype, rank = parameter.dtype, len(parameter.dims or ())
+        found = torch_argument(each, dtype, rank, streams) or intake(
+            each, dtype, name, rank=rank, writable=True, consumer_stream=consumer_stream
         )
         others = {f"out[{n}]": earlier for n, earlier in enumerate(taken)}
         check_output(found, {**inputs, **others}, name)

@@ -28,7 +28,7 @@ from tilewright.runtime.plan import Site
 from tilewright.runtime.results import empty_like_kind
 from tilewright.runtime.sim.buffers import Buffer
 from tilewright.runtime.sim.launch import Program, compile_kernel, overlap
-from tilewright.runtime.variants import CompiledEntry
+from tilewright.runtime.variants import CompiledEntry, Lowered
 
 SHOW_AFTER_SECONDS = 5.0
 """Estimated time above which a launch shows its progress."""
@@ -45,6 +45,7 @@ class SimBackend(Backend):
 
     def __init__(self, entry: CompiledEntry) -> None:
         super().__init__(entry)
+        self._by_site: dict[int, Lowered] = {}
         self._programs: dict[tuple[str, bool], Program] = {}
 
     def call(self, args: Sequence[object], out: Sequence[object] | None, stream: object, force: bool) -> list[Any]:
@@ -74,7 +75,9 @@ class SimBackend(Backend):
         self.launches = len(decision.launches)
         for each in decision.launches:
             site = plan.sites[each.site]
-            lowered = self.entry.lower(site)
+            lowered = self._by_site.get(each.site)
+            if lowered is None:
+                lowered = self._by_site[each.site] = self.entry.lower(site)
             if each.scalars is None:
                 each.scalars = lowered.scalars(decision.symbols)
             buffers: list[Buffer] = []
@@ -83,15 +86,14 @@ class SimBackend(Backend):
                 assert tensor is not None  # scratch of the case that was chosen
                 buffers.append(buffer_of(tensor))
             values = [scalar_value(arguments[slot.number]) for slot in site.scalars]
-            self._launch(site, buffers, [*values, *each.scalars], each.grid, force)
+            self._launch(lowered, buffers, [*values, *each.scalars], each.grid, force)
         return results
 
     def details(self, site: Site) -> dict[str, Any]:
         """Shared memory, which the kernel states itself."""
         return {"smem_bytes": self.entry.lower(site).kernel.smem.value.data} if self.entry.is_lowered(site) else {}
 
-    def _launch(self, site: Site, buffers: list[Buffer], scalars: list[Any], grid: int, force: bool) -> None:
-        lowered = self.entry.lower(site)
+    def _launch(self, lowered: Lowered, buffers: list[Buffer], scalars: list[Any], grid: int, force: bool) -> None:
         aliased = overlap(buffers)
         program = self._programs.get((lowered.name, aliased))
         if program is None:
