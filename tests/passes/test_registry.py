@@ -26,13 +26,13 @@ def pass_classes(room: str) -> set[str]:
     found: set[str] = set()
     for path in sorted((PACKAGE / room).iterdir()):
         expected = "".join(word.capitalize() for word in path.stem.split("_")) + "Pass"
-        # A pass may be a folder, with the class in the file of the same name.
-        source = path / f"{path.name}.py" if path.is_dir() else path
-        if source.suffix != ".py" or not source.exists():
-            continue
-        tree = ast.parse(source.read_text(encoding="utf-8"))
-        if any(isinstance(node, ast.ClassDef) and node.name == expected for node in tree.body):
-            found.add(path.stem.replace("_", "-"))
+        # A pass may be a folder, with the class in the file of the same name or in __init__.
+        sources = [path / f"{path.name}.py", path / "__init__.py"] if path.is_dir() else [path]
+        for source in sources:
+            if source.suffix == ".py" and source.exists():
+                tree = ast.parse(source.read_text(encoding="utf-8"))
+                if any(isinstance(node, ast.ClassDef) and node.name == expected for node in tree.body):
+                    found.add(path.stem.replace("_", "-"))
     return found
 
 
