@@ -27,6 +27,7 @@ from tilewright.runtime.backends.base import (
 from tilewright.runtime.plan import Site
 from tilewright.runtime.results import empty_like_kind
 from tilewright.runtime.sim.buffers import Buffer
+from tilewright.runtime.sim.estimate import estimate_seconds
 from tilewright.runtime.sim.launch import Program, compile_kernel, overlap
 from tilewright.runtime.variants import CompiledEntry, Lowered
 
@@ -34,8 +35,8 @@ SHOW_AFTER_SECONDS = 5.0
 """Estimated time above which a launch shows its progress."""
 REFUSE_AFTER_SECONDS = 120.0
 """Estimated time above which a launch is refused unless it is forced."""
-PROBE_BLOCKS = 8
-"""Blocks that are run to estimate the time of a launch with many more."""
+KNOWN_ESTIMATES = 1024
+"""Launches whose estimates are kept."""
 
 
 class SimBackend(Backend):
@@ -46,6 +47,8 @@ class SimBackend(Backend):
     def __init__(self, entry: CompiledEntry) -> None:
         super().__init__(entry)
         self._by_site: dict[int, Lowered] = {}
+        self._estimates: dict[tuple[Any, ...], float] = {}
+        """Seconds that a launch takes, by variant, blocks and parameters."""
         self._programs: dict[tuple[str, bool], Program] = {}
 
     def call(self, args: Sequence[object], out: Sequence[object] | None, stream: object, force: bool) -> list[Any]:
@@ -94,18 +97,20 @@ class SimBackend(Backend):
         return {"smem_bytes": self.entry.lower(site).kernel.smem.value.data} if self.entry.is_lowered(site) else {}
 
     def _launch(self, lowered: Lowered, buffers: list[Buffer], scalars: list[Any], grid: int, force: bool) -> None:
-        aliased = overlap(buffers)
+        aliased = overlap(buffers, lowered.kernel)
         program = self._programs.get((lowered.name, aliased))
         if program is None:
             program = self._programs[lowered.name, aliased] = compile_kernel(lowered.kernel, "fast", aliased=aliased)
-        estimate = 0.0
-        if not aliased and grid > 4 * PROBE_BLOCKS:
-            # Blocks write what they own, so that running some twice changes nothing.
-            estimate = _estimate(program, buffers, scalars, grid)
+        if len(self._estimates) > KNOWN_ESTIMATES:
+            self._estimates.clear()
+        estimate = self._estimates.get((lowered.name, grid, *scalars))
+        if estimate is None:
+            estimate = estimate_seconds(lowered.kernel, grid, scalars, batch=program.batch_size(grid))
+            self._estimates[(lowered.name, grid, *scalars)] = estimate
         if estimate > REFUSE_AFTER_SECONDS and not force:
             raise TilewrightError(
                 f"@{lowered.name}: simulating {grid} blocks would take about {estimate:.0f} s (limit "
-                f"{REFUSE_AFTER_SECONDS:.0f} s): use smaller sizes, backend reference, or a GPU; or force it"
+                f"{REFUSE_AFTER_SECONDS:.0f} s): use smaller sizes, backend reference, or a GPU; or force it (force=True, --force)"
             )
         if estimate <= SHOW_AFTER_SECONDS:
             program.run(buffers, scalars, grid=grid)
@@ -113,20 +118,6 @@ class SimBackend(Backend):
         bar = _ProgressBar(lowered.name)
         program.run(buffers, scalars, grid=grid, batch=max(1, min(program.batch_size(grid), grid // 20)), progress=bar)
         bar.close()
-
-
-def _estimate(program: Program, buffers: list[Buffer], scalars: list[Any], grid: int) -> float:
-    """Seconds for the launch, from one block and from several: a + b * blocks for each batch, plain extrapolation."""
-    timed: list[float] = []
-    for blocks in (1, PROBE_BLOCKS):
-        start = time.perf_counter()
-        program.run(buffers, scalars, grid=blocks)
-        timed.append(time.perf_counter() - start)
-        if timed[0] * grid / program.batch_size(grid) < 0.05 and blocks == 1 and grid < 1024:
-            return 0.0
-    each = max(0.0, timed[1] - timed[0]) / (PROBE_BLOCKS - 1)
-    batches = -(-grid // program.batch_size(grid))
-    return batches * max(0.0, timed[0] - each) + grid * each
 
 
 class _ProgressBar:
