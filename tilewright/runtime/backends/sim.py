@@ -110,7 +110,8 @@ class SimBackend(Backend):
         if estimate > REFUSE_AFTER_SECONDS and not force:
             raise TilewrightError(
                 f"@{lowered.name}: simulating {grid} blocks would take about {estimate:.0f} s (limit "
-                f"{REFUSE_AFTER_SECONDS:.0f} s): use smaller sizes, backend reference, or a GPU; or force it (force=True, --force)"
+                f"{REFUSE_AFTER_SECONDS:.0f} s): use smaller sizes, backend reference, or a GPU; force=True (--force) "
+                "runs it all the same"
             )
         if estimate <= SHOW_AFTER_SECONDS:
             program.run(buffers, scalars, grid=grid)
