@@ -264,6 +264,64 @@ def test_wrapped_address_arithmetic_is_reported_at_the_op_that_wraps(sim: Any) -
     assert text.endswith("block 0, thread 0 (10 in all)")
 
 
+@pytest.mark.parametrize(
+    ("op", "wraps"),
+    [
+        ("arith.addi %big, %t : i32", False),
+        ("arith.addi %big, %big : i32", True),
+        ("arith.subi %minus, %big : i32", True),
+        ("arith.muli %big, %four : i32", True),
+        ("arith.muli %t, %four : i32", False),
+        ("arith.shli %big, %four : i32", True),
+        ("arith.shli %t, %four : i32", False),
+        ("arith.trunci %wide : i64 to i32", True),
+    ],
+)
+def test_which_address_arithmetic_wraps(sim: Any, op: str, wraps: bool) -> None:
+    body = f"""
+  %t = simt.tid
+  %big = arith.constant 2000000000 : i32
+  %minus = arith.constant -2000000000 : i32
+  %four = arith.constant 4 : i32
+  %wide = arith.constant 5000000000 : i64
+  %v = {op}
+  %c31 = arith.constant 31 : i32
+  %i = arith.andi %v, %c31 : i32
+  %r = simt.regs.alloc : !simt.regs<[], f32>
+  simt.load %x[%i] into %r width 1
+"""
+    report = sim.run(body, "%x : !simt.global<f32>", [np.zeros(32, F32)])
+    assert [d.kind for d in report.diagnostics] == (["index-wrap"] if wraps else [])
+
+
+def test_wrapped_values_are_followed_through_loops_and_branches(sim: Any) -> None:
+    body = """
+  %t = simt.tid
+  %big = arith.constant 1000000000 : i32
+  %z = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %n = arith.constant COUNT : i32
+  %sum = scf.for %k = %z to %n step %one iter_args(%acc = %t) -> (i32) : i32 {
+    %next = arith.addi %acc, %big : i32
+    scf.yield %next : i32
+  }
+  %c31 = arith.constant 31 : i32
+  %i = arith.andi %sum, %c31 : i32
+  %low = arith.cmpi slt, %t, %one : i32
+  %at = scf.if %low -> (i32) {
+    scf.yield %i : i32
+  } else {
+    scf.yield %z : i32
+  }
+  %r = simt.regs.alloc : !simt.regs<[], f32>
+  simt.load %x[%at] into %r width 1
+"""
+    x = "%x : !simt.global<f32>"
+    assert not sim.run(body.replace("COUNT", "2"), x, [np.zeros(32, F32)]).diagnostics
+    text = only(sim.run(body.replace("COUNT", "3"), x, [np.zeros(32, F32)]), "index-wrap")
+    assert text.startswith("k.mlir:8:5: arith.addi")
+
+
 def test_wrapped_address_that_is_masked_off_is_no_fault(sim: Any) -> None:
     x = [np.zeros(32, F32)]
     assert not sim.run(WRAP.replace("MASK", "if %none else 0.0 : f32"), "%x : !simt.global<f32>", x).diagnostics

@@ -90,6 +90,30 @@ def test_pointers_that_may_alias_keep_a_loop_sequential(sim: Any) -> None:
     assert not outer_loop(sim, loop, aliased=True)
 
 
+@pytest.mark.parametrize("inputs", ["same", "apart"])
+def test_a_loop_over_one_buffer_under_two_names(sim: Any, inputs: str) -> None:
+    # y[64 + t + 32 * i] = x[t + 32 * i] for i = 0, 1, ... in turn: with one buffer, the first 64 elements repeat.
+    body = """
+  %t = simt.tid
+  %c32 = arith.constant 32 : i32
+  %c64 = arith.constant 64 : i32
+  %r = simt.regs.alloc : !simt.regs<[4], f32>
+  simt.unroll %i < 4 {
+    %o = arith.muli %i, %c32 : i32
+    %at = arith.addi %t, %o : i32
+    %to = arith.addi %at, %c64 : i32
+    simt.load %x[%at] into %r[%i] width 1
+    simt.store %r[%i] to %y[%to] width 1
+  }
+"""
+    x = np.arange(192, dtype=F32)
+    y = x if inputs == "same" else np.zeros(192, F32)
+    before = x.copy()
+    sim.run(body, "%x : !simt.global<f32>, %y : !simt.global<f32>", [x, y], level="fast")
+    expected = np.tile(before[:64], 2) if inputs == "same" else before[:128]
+    np.testing.assert_array_equal(y[64:], expected)
+
+
 INDICES = ["%i", "%j", "%c0", "%c1", "%ij", "%half", "%next"]
 
 

@@ -24,7 +24,10 @@ _EXACT: dict[type[Operation], Callable[[Array, Array], Array]] = {
     arith.AddiOp: lambda a, b: np.add(a, b, dtype=np.int64),
     arith.SubiOp: lambda a, b: np.subtract(a, b, dtype=np.int64),
     arith.MuliOp: lambda a, b: np.multiply(a, b, dtype=np.int64),
+    arith.ShLIOp: lambda a, b: np.left_shift(a, np.clip(b, 0, 31), dtype=np.int64),
+    arith.TruncIOp: lambda a, _: a,
 }
+"""What an op with an i32 result would give in 64 bits, from its first and last operand."""
 
 
 def address_values(kernel: KernelOp) -> set[SSAValue]:
@@ -84,7 +87,7 @@ def marking(op: Operation, run: Step, target: int, operands: Sequence[int], site
             mark = _inherited(state, operands, conjunction, select)
         run(state)
         if exact is not None:
-            wrapped = exact(env[operands[0]], env[operands[1]]) != env[target]
+            wrapped = exact(env[operands[0]], env[operands[-1]]) != env[target]
             if wrapped.any():
                 mark = (wrapped, site) if mark is None else (mark[0] | wrapped, mark[1])
         if mark is not None:

@@ -17,6 +17,7 @@ from xdsl.ir import SSAValue
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.location import location_of
+from tilewright.dialects.simt.memory import StoreOp
 from tilewright.dialects.simt.structure import KernelOp
 from tilewright.dialects.simt.types import GlobalType
 from tilewright.runtime.scalar_ops import carrier_dtype, quiet
@@ -116,7 +117,7 @@ class Program:
             bits = 32 if argument.type == i32 else 64
             if not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
                 raise TilewrightError(f"{name}: expected scalar {number} to fit in {bits} bits, got {value}")
-        if not self.aliased and overlap(buffers):
+        if not self.aliased and overlap(buffers, self.kernel):
             raise TilewrightError(f"{name}: compiled for buffers that do not overlap, got buffers that do")
 
 
@@ -125,13 +126,22 @@ def scalar_arguments(kernel: KernelOp) -> list[SSAValue]:
     return [*kernel.values, *kernel.scalars]
 
 
-def overlap(buffers: Sequence[Buffer]) -> bool:
-    """Whether two buffers may share memory."""
-    return any(np.may_share_memory(one.data, other.data) for i, one in enumerate(buffers) for other in buffers[i + 1 :])
+def overlap(buffers: Sequence[Buffer], kernel: KernelOp | None = None) -> bool:
+    """Whether two buffers may share memory; given the kernel, only pairs of which it stores to one count."""
+    written = set(range(len(buffers)))
+    if kernel is not None:
+        stores = {op.memory for op in kernel.walk() if isinstance(op, StoreOp)}
+        written = {number for number, pointer in enumerate(kernel.pointers) if pointer in stores}
+    return any(
+        np.may_share_memory(one.data, other.data)
+        for i, one in enumerate(buffers)
+        for j, other in enumerate(buffers)
+        if i < j and (i in written or j in written)
+    )
 
 
 def compile_kernel(kernel: KernelOp, level: Level = "fast", *, aliased: bool = True, vectorise: bool = True) -> Program:
-    """Compile a kernel for one level; `aliased` is false when no two buffers will overlap.
+    """Compile a kernel for one level; `aliased` is false when no buffer that it stores to will overlap another.
 
     `vectorise` turns off that independent `simt.unroll` iterations run as one array axis. Raises TilewrightError, at
     the op, for what the simulator cannot run.
@@ -182,5 +192,5 @@ def simulate(
     `progress` is called with (blocks done, blocks). Raises TilewrightError for arguments that do not fit, for an op
     that the simulator does not know, and below level `check` for an access outside its buffer.
     """
-    program = compile_kernel(kernel, level, aliased=overlap(buffers))
+    program = compile_kernel(kernel, level, aliased=overlap(buffers, kernel))
     return program.run(buffers, scalars, grid=grid, batch=batch, progress=progress)
