@@ -1,4 +1,7 @@
-"""Runs every example and prints backend, shapes, errors against their bounds, and PASS or FAIL: `python -m examples.demo [target]`."""
+"""Runs every example and prints backend, shapes, errors against their bounds, and PASS or FAIL.
+
+python -m examples.demo [auto|cuda|sim|reference]
+"""
 
 from __future__ import annotations
 

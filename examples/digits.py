@@ -1,7 +1,7 @@
 """Handwritten digits: a small network with a symbolic batch classifies real images that it has not seen in training.
 
-The images are scikit-learn's bundled digits (1,797 scans of 8 x 8 pixels, from the UCI repository); the weights in `data/digits_mlp.npz` come from
-`examples.train_digits`.
+The images are scikit-learn's bundled digits (1,797 scans of 8 x 8 pixels, from the UCI repository); the weights in
+`data/digits_mlp.npz` come from `examples.train_digits`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ Part = tuple[Array, Array]
 
 
 def split() -> tuple[Part, Part]:
-    """(images, labels) to train on and (images, labels) held out: 80% and 20% of a fixed shuffle. Images are f32 [n, 64] from 0 to 1."""
+    """(images, labels) to train on and (images, labels) held out: 80% and 20% of a fixed shuffle.
+
+    Images are f32 [n, 64] from 0 to 1.
+    """
     from sklearn.datasets import load_digits  # pyright: ignore[reportUnknownVariableType]
 
     digits = load_digits()

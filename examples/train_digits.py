@@ -1,4 +1,6 @@
-"""Trains the weights that `examples.digits` uses: a 64-48-10 network on scikit-learn's bundled digits, by plain gradient descent in NumPy.
+"""Trains the weights that `examples.digits` uses.
+
+A 64-48-10 network on scikit-learn's bundled digits, by plain gradient descent in NumPy:
 
     python -m examples.train_digits          writes examples/data/digits_mlp.npz
 
