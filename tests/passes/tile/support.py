@@ -28,9 +28,10 @@ from tilewright.runtime.backends.base import ALIGNMENT, aligned_empty, layouts, 
 from tilewright.runtime.backends.sim import buffer_of
 from tilewright.runtime.plan import HostPlan, Site
 from tilewright.runtime.plan_code import expressions_function
-from tilewright.runtime.reference import compare, run_reference
+from tilewright.runtime.reference import ReferenceValue, compare, run_reference
 from tilewright.runtime.sim.launch import Program, compile_kernel
 from tilewright.runtime.sim.report import Report, SiteCounts
+from tilewright.runtime.tile_interpreter.host import interpret_host
 
 Array = np.ndarray[Any, Any]
 VARIANTS = ("vector32", "general32", "vector64", "general64")
@@ -192,3 +193,34 @@ def spread(array: Array) -> Array:
     view = room[tuple(slice(1, 1 + 2 * n, 2) for n in array.shape)][..., ::-1]
     view[...] = array
     return view
+
+
+TILE_STAGES = pipelines.TILE[: pipelines.TILE.index("tile-to-simt")]
+"""The passes that leave tile IR."""
+
+
+def preserves(source: Tensor | Sequence[Tensor], sizes: Sequence[Mapping[str, int]]) -> list[str]:
+    """Execute at the tile level as lin-to-tile leaves it and after each pass of the tile pipeline, in place one after
+    the other; results must stay within the reference's bounds. Returns the passes that changed the text."""
+    module = build_module(source)
+    (function,) = (op for op in module.ops if isinstance(op, func.FuncOp))
+    name = function.sym_name.data
+    runs: list[tuple[list[Array], list[ReferenceValue]]] = []
+    for number, each in enumerate(sizes):
+        inputs = random_inputs(function, dict(each), np.random.default_rng(number))
+        runs.append((inputs, run_reference(module, name, inputs, dict(each))))
+    tiled = module.clone()
+    run_pipeline(tiled, CONTEXT, pipelines.make_passes(pipelines.TENSOR[:-1]), verify_each=True)
+    text, changed = str(tiled), list[str]()
+    for stage in ("lin-to-tile", *TILE_STAGES):
+        if stage != "lin-to-tile":
+            run_pipeline(tiled, CONTEXT, pipelines.make_passes([stage]), verify_each=True, on_after=check_facts)
+            if str(tiled) == text:
+                continue
+            text = str(tiled)
+            changed.append(stage)
+        for (inputs, expected), each in zip(runs, sizes, strict=True):
+            for number, (got, want) in enumerate(zip(interpret_host(tiled, name, inputs), expected, strict=True)):
+                mismatch = compare(got, want)
+                assert mismatch is None, f"after {stage}, {dict(each)}, result {number}: {mismatch}\n{tiled}"
+    return changed
