@@ -76,10 +76,12 @@ class Launch:
 
 @dataclass
 class Call:
-    """Results and launches of one call."""
+    """What one call did."""
 
     results: list[Array]
     launches: list[Launch]
+    symbols: dict[str, int]
+    """Values of the plan's symbols: sizes, strides, addresses."""
 
     @property
     def variants(self) -> set[str]:
@@ -154,7 +156,7 @@ class Lowering:
             values = [scalar_value(arguments[slot.number]) for slot in site.scalars]
             report = program.run(buffers, [*values, *bind(decision.symbols)], grid=each.grid)
             launches.append(Launch(site, program.kernel, report))
-        return Call(results, launches)
+        return Call(results, launches, dict(zip(self.plan.symbols, decision.symbols, strict=True)))
 
     def inputs(self, sizes: Mapping[str, int], seed: int = 0) -> list[Array]:
         """Random arguments of these sizes at aligned addresses."""

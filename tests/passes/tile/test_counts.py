@@ -1,0 +1,143 @@
+"""Sectors and wavefronts of whole kernels, counted exactly by the simulator, against what the hardware rules allow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.passes.support import parse
+from tests.passes.tile.programs import CASES
+from tests.passes.tile.support import Lowering, to_simt, without
+from tilewright.passes.bank_conflicts import wavefronts
+from tilewright.passes.finish_schedule import row_major
+from tilewright.runtime.sim.report import SiteCounts
+
+SQUARE = {"M": 64, "N": 96}
+PRODUCT = {"M": 64, "N": 64, "K": 32}
+
+
+def sectors(counts: list[SiteCounts]) -> list[float]:
+    return [c.sectors_per_request for c in counts]
+
+
+@pytest.mark.parametrize(("passes", "expected"), [(without("pad-shared"), 32.0), (without(), 1.0)])
+def test_a_column_of_a_transposed_tile(passes: tuple[str, ...], expected: float) -> None:
+    # 32 lanes read words 32 apart, all in one bank; a pitch of 33 puts each in a bank of its own.
+    lowering = Lowering(CASES["transpose"].build(), tile=passes)
+    (launch,) = lowering.assert_right(SQUARE, "general32").launches
+    (column,) = launch.accesses("simt.load", "shared")
+    (row,) = launch.accesses("simt.store", "shared")
+    assert column.requests == row.requests == 64 * 96 // 32
+    assert column.wavefronts_per_request == expected
+    assert row.wavefronts_per_request == 1.0
+
+
+def test_a_transpose_is_coalesced_on_both_sides() -> None:
+    # A request of 32 lanes for f32 moves 128 bytes: 4 sectors of 32 bytes.
+    (launch,) = Lowering(CASES["transpose"].build()).assert_right(SQUARE, "general32").launches
+    assert sectors(launch.accesses("simt.load", "global")) == [4.0]
+    assert sectors(launch.accesses("simt.store", "global")) == [4.0]
+
+
+def test_without_staging_a_transpose_reads_or_writes_a_sector_a_lane() -> None:
+    lowering = Lowering(CASES["transpose"].build(), tile=without("promote-to-shared"))
+    (launch,) = lowering.assert_right(SQUARE, "general32").launches
+    both = sectors(launch.accesses("simt.load", "global")) + sectors(launch.accesses("simt.store", "global"))
+    assert max(both) == 32.0
+
+
+@pytest.mark.parametrize("name", ["matmul_bias_relu", "einsum_ki_kj", "einsum_ij_kj"])
+def test_operands_of_a_product_are_coalesced(name: str) -> None:
+    (launch,) = Lowering(CASES[name].build()).assert_right(PRODUCT, "general32").launches
+    loads = [c for c in launch.accesses("simt.load", "global") if c.requests > 32]
+    assert sectors(loads)[:2] == [4.0, 4.0]
+
+
+def test_vectorised_operands_need_a_quarter_of_the_requests() -> None:
+    lowering = Lowering(CASES["matmul_bias_relu"].build())
+    general, vector = (
+        lowering.assert_right(PRODUCT, variant).launches[0].accesses("simt.load", "global")
+        for variant in ("general32", "vector32")
+    )
+    for one, four in zip(general[:2], vector[:2], strict=True):
+        assert (one.requests, one.sectors) == (4 * four.requests, four.sectors)
+
+
+@pytest.mark.parametrize("variant", ["vector32", "general32", "vector64", "general64"])
+@pytest.mark.parametrize("kernel", ["main_0_large", "main_0_small"])
+def test_a_symbolic_matmul_kernel_is_small(kernel: str, variant: str) -> None:
+    lowering = Lowering(CASES["matmul_bias_relu"].build())
+    program, _ = lowering.program(lowering.sites[f"{kernel}/{variant}"])
+    assert sum(1 for _ in program.kernel.walk()) <= 400
+
+
+def test_softmax_reads_its_rows_once_and_coalesced() -> None:
+    (launch,) = Lowering(CASES["softmax"].build()).assert_right({"M": 4, "N": 1024}, "general32").launches
+    (load,) = launch.accesses("simt.load", "global")
+    assert (load.requests, load.sectors) == (4 * 1024 // 32, 4 * 1024 * 4 // 32)
+
+
+def staged(sizes: Sequence[int], read: str) -> str:
+    """A kernel of one warp that stages a tile in shared memory row by row, and reads it in the layout `read`."""
+    rank, strides = len(sizes), row_major(tuple(sizes))
+    memory = f"!tile.buf<{list(sizes)}, f32, global, #tile.strided<{strides}>>"
+    alone = [1] * (rank - 1)
+    rows = f"#tile.distributed<threads {[*alone, 32]} strides {[1] * rank} vector {[1] * rank}>"
+    at, bounds = ", ".join(["%zero"] * rank), ", ".join(["proved"] * rank)
+    return f"""
+tile.kernel @k(%x: {memory}, %y: {memory}) grid (%i) = [1] threads 32 index_width 32 {{
+  %zero = sym.apply 0
+  %s = tile.alloc : !tile.buf<{list(sizes)}, f32, shared>
+  tile.copy %x[{at}] to %s bounds [{bounds}] dist {rows}
+  tile.sync
+  %f = tile.alloc : !tile.buf<{list(sizes)}, f32, fragment, #tile.distributed<{read}>>
+  tile.copy %s to %f
+  tile.copy %f to %y[{at}] bounds [{bounds}]
+}}
+"""
+
+
+TAIL = ("pad-shared", "finish-schedule", "allocate-shared", "tile-to-simt")
+
+
+def pad_shared_says(sizes: Sequence[int], read: str) -> str:
+    """What pad-shared remarks on the tile of `staged`."""
+    _, remarks = to_simt(parse(staged(sizes, read)), TAIL)
+    (message,) = (r.message for r in remarks if r.pass_name == "pad-shared")
+    return message
+
+
+def test_a_tile_that_is_read_by_broadcast_is_not_padded() -> None:
+    # All 32 lanes read one word at a time: one wavefront whatever the pitch.
+    message = pad_shared_says((4, 32), "threads [1, 1] strides [32, 32] vector [1, 1]")
+    assert message == "strides [32, 1] are free of conflicts"
+
+
+def test_an_operand_tile_of_a_product_is_not_padded() -> None:
+    # Half a warp reads each row of the right operand, the other half the same words.
+    lowering = Lowering(CASES["matmul_bias_relu"].build())
+    lowering.program(lowering.sites["main_0_small/general32"])
+    messages = [r.message for r in lowering.remarks["main_0_small/general32"] if r.pass_name == "pad-shared"]
+    assert "strides [32, 1] are free of conflicts" in messages
+
+
+def test_a_column_read_is_padded() -> None:
+    message = pad_shared_says((32, 32), "threads [32, 1] strides [1, 32] vector [1, 1]")
+    assert message.startswith("strides [33, 1] for [32, 32]")
+
+
+def test_where_no_pitch_helps_a_remark_says_so() -> None:
+    # Lanes run along the first of three dims; its stride is 32 times the pitch, so that all lanes meet in one bank:
+    # 32 x 32 x 32 words, 31 wavefronts too many for each 32 of them.
+    message = pad_shared_says((32, 32, 32), "threads [32, 1, 1] strides [1, 32, 32] vector [1, 1, 1]")
+    assert message == f"no pitch helps: {32 * 32 * 31} extra wavefronts a tile remain at strides [1024, 32, 1]"
+
+
+@pytest.mark.parametrize(
+    ("step", "size", "expected"),
+    [(4, 4, 1), (0, 4, 1), (128, 4, 32), (8, 4, 2), (132, 4, 1), (2, 2, 1), (8, 8, 2), (16, 16, 4), (64, 16, 16)],
+)
+def test_wavefronts_of_a_stride(step: int, size: int, expected: int) -> None:
+    """Lanes `step` bytes apart, `size` bytes each: CUDA C++ Programming Guide, shared memory."""
+    assert wavefronts([lane * step for lane in range(32)], size) == expected
