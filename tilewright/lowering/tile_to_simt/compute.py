@@ -44,8 +44,8 @@ def inside_limits(
     for d, limit in limits.items():
         place = locals_[d].place
         assert place is not None
-        rest = builder.sub_int(kernel.index(limit), thread_place(builder, spread[d]))
-        condition = builder.both(condition, builder.compare("slt", place, rest))
+        rest = builder.sub_int(kernel.index(limit), builder.widen(thread_place(builder, spread[d])))
+        condition = builder.both(condition, builder.compare("slt", builder.widen(place), rest))
     return condition
 
 

@@ -18,7 +18,7 @@ from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, RegsLoadOp, Reg
 from tilewright.dialects.simt.types import RegsType, regs_type
 from tilewright.dialects.tile.compute import CopyOp, buffer_type
 from tilewright.dialects.tile.types import BufType, DimDistribution
-from tilewright.lowering.tile_to_simt.builder import I32, Builder, constant_of
+from tilewright.lowering.tile_to_simt.builder import I32, Builder, Int, constant_of
 from tilewright.lowering.tile_to_simt.elements import each_local, first_copy, thread_place
 from tilewright.lowering.tile_to_simt.state import Kernel, element_type
 from tilewright.passes.core import error_at
@@ -29,6 +29,8 @@ class _Memory:
     """The memory side of a copy while loops are entered: the address and the mask so far."""
 
     pointer: SSAValue
+    integer: Int
+    """The type of its addresses and strides."""
     strides: list[SSAValue]
     remaining: list[SSAValue | None]
     """For each clipped dim: how far the thread's first element lies before the end."""
@@ -43,19 +45,24 @@ class _Memory:
             self.mask = builder.both(self.mask, self._inside(builder, dim, place))
         else:
             self.group = (dim, place)
-        self.address = builder.add_int(self.address, builder.mul_int(place, self.strides[dim]))
+        self.address = self._at(builder, dim, place)
+
+    def _at(self, builder: Builder, dim: int, place: SSAValue) -> SSAValue:
+        step = builder.mul_int(builder.convert(place, self.integer), self.strides[dim])
+        return builder.add_int(self.address, step)
 
     def _inside(self, builder: Builder, dim: int, place: SSAValue) -> SSAValue | None:
         remaining = self.remaining[dim]
-        return None if remaining is None else builder.compare("slt", place, remaining)
+        return None if remaining is None else builder.compare("slt", builder.widen(place), remaining)
 
     def access(self, builder: Builder, offset: SSAValue) -> tuple[SSAValue, SSAValue | None]:
         """Address and mask of the access `offset` elements into the group."""
         if self.group is None:
             return self.address, self.mask
         dim, place = self.group
-        address = builder.add_int(self.address, builder.mul_int(offset, self.strides[dim]))
-        return address, builder.both(self.mask, self._inside(builder, dim, builder.add_int(place, offset)))
+        return self._at(builder, dim, offset), builder.both(
+            self.mask, self._inside(builder, dim, builder.add_int(place, offset))
+        )
 
 
 def _memory(
@@ -65,17 +72,19 @@ def _memory(
     builder, type_ = kernel.builder, buffer_type(value)
     if type_.strides is None:
         return None
-    strides = [builder.param(s) for s in type_.strides]
-    starts = [kernel.index(o) for o in offsets] or [builder.constant(0)] * type_.rank
-    firsts = [builder.add_int(start, place) for start, place in zip(starts, places, strict=True)]
-    address = builder.constant(0)
+    # 32 bits hold any index into shared memory.
+    integer = builder.index if type_.space.data == "global" else I32
+    strides = [builder.param(s, integer) for s in type_.strides]
+    starts = [builder.convert(kernel.index(o), integer) for o in offsets] or [builder.constant(0, integer)] * type_.rank
+    firsts = [builder.add_int(a, builder.convert(b, integer)) for a, b in zip(starts, places, strict=True)]
+    address = builder.constant(0, integer)
     for first, stride in zip(firsts, strides, strict=True):
         address = builder.add_int(address, builder.mul_int(first, stride))
     remaining: list[SSAValue | None] = [None] * type_.rank
     for d, bound in enumerate(bounds if type_.space.data == "global" else ()):
         if bound == "clip":
             remaining[d] = builder.sub_int(builder.param(type_.dims[d]), firsts[d])
-    return _Memory(kernel.values[value], strides, remaining, address)
+    return _Memory(kernel.values[value], integer, strides, remaining, address)
 
 
 def lower_copy(kernel: Kernel, op: CopyOp) -> None:
@@ -143,9 +152,9 @@ def _move(
     if registers is None:
         with builder.unroll(regs.type.sizes[0] // width) as i:
             first = builder.mul_int(i, builder.constant(width, I32))
-            access(regs, [first], builder.widen(first))
+            access(regs, [first], first)
         return
-    start = builder.constant(0)
+    start = builder.constant(0, I32)
     if width == 1 or op.vector_dim == len(registers) - 1:
         access(regs, registers, start)
         return

@@ -20,18 +20,18 @@ from tilewright.lowering.tile_to_simt.builder import I32, Builder
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """One local element of a dim: its register index (i32), and the part of its place that differs between elements."""
+    """One local element of a dim: its register index, and the part of its place that differs between elements (i32)."""
 
     register: SSAValue
     place: SSAValue | None
-    """In the index type; None where nobody asked for it."""
+    """None where nobody asked for it."""
 
 
 def thread_place(builder: Builder, dim: DimDistribution) -> SSAValue:
-    """`t*vector` in the index type: where the thread's elements begin."""
+    """`t*vector`, an i32: where the thread's elements begin."""
     if dim.threads == 1:
-        return builder.constant(0)
-    return builder.mul_int(builder.widen(thread_coordinate(builder, dim)), builder.constant(dim.vector))
+        return builder.constant(0, I32)
+    return builder.mul_int(thread_coordinate(builder, dim), builder.constant(dim.vector, I32))
 
 
 def thread_coordinate(builder: Builder, dim: DimDistribution) -> SSAValue:
@@ -57,13 +57,13 @@ def each_local(
     if not place or run == count:
         with builder.unroll(count // step) as i:
             register = builder.mul_int(i, builder.constant(step, I32))
-            yield Local(register, builder.widen(register) if place else None)
+            yield Local(register, register if place else None)
         return
     with builder.unroll(count // run) as o, builder.unroll(run // step) as v:
         inner = builder.mul_int(v, builder.constant(step, I32))
         register = builder.add_int(builder.mul_int(o, builder.constant(run, I32)), inner)
-        outer = builder.mul_int(builder.widen(o), builder.constant(dim.threads * run))
-        yield Local(register, builder.add_int(outer, builder.widen(inner)))
+        outer = builder.mul_int(o, builder.constant(dim.threads * run, I32))
+        yield Local(register, builder.add_int(outer, inner))
 
 
 def first_copy(builder: Builder, dims: Sequence[DimDistribution]) -> SSAValue | None:

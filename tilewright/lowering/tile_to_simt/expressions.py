@@ -26,11 +26,14 @@ def lower_expr(builder: Builder, expr: Expr, values: Mapping[str, SSAValue]) -> 
         free = tuple(a for a in monomial if a.symbols.isdisjoint(values))
         groups.setdefault(bound, {})[free] = coefficient
     total = builder.constant(0)
-    for bound, coefficients in groups.items():
-        term = builder.param(from_terms(coefficients))
+    for bound, coefficients in sorted(groups.items(), key=lambda group: len(group[0])):
+        coefficient = from_terms(coefficients)
+        # `C - k` is a subtraction, not a product with -1.
+        negative = bool(bound) and coefficient.constant is not None and coefficient.constant < 0
+        term = builder.param(-coefficient if negative else coefficient)
         for atom in bound:
             term = builder.mul_int(_atom(builder, atom, values), term)
-        total = builder.add_int(total, term)
+        total = builder.sub_int(total, term) if negative else builder.add_int(total, term)
     return total
 
 

@@ -26,6 +26,7 @@ from tilewright.dialects.simt.types import regs_type
 from tilewright.dialects.tile.compute import ReduceOp, buffer_type
 from tilewright.dialects.tile.iteration import BROADCAST
 from tilewright.dialects.tile.types import BufType, DimDistribution
+from tilewright.lowering.tile_to_simt.builder import I32
 from tilewright.lowering.tile_to_simt.compute import inside_limits, read, register_indices
 from tilewright.lowering.tile_to_simt.elements import (
     Local,
@@ -152,7 +153,7 @@ class _Reduction:
     def scratch_index(self, warp: SSAValue, locals_: Mapping[int, Local]) -> SSAValue:
         """`warp * (elements of the target) + row-major place of the target element`, an i32."""
         builder = self.builder
-        index = builder.mul_int(warp, builder.constant(self.target_type.count))
+        index = builder.mul_int(warp, builder.constant(self.target_type.count, I32))
         stride = self.target_type.count
         for size, d in zip(self.target_type.sizes, self.op.target_map, strict=True):
             stride //= size
@@ -160,7 +161,7 @@ class _Reduction:
                 continue
             place = locals_[d].place
             assert place is not None
-            by = builder.constant(stride)
+            by = builder.constant(stride, I32)
             first = builder.mul_int(thread_place(builder, self.spread[d]), by)
             index = builder.add_int(builder.add_int(index, first), builder.mul_int(place, by))
         return index
@@ -171,10 +172,10 @@ class _Reduction:
         high = [bit for bit in self.bits if bit >= WARP]
         warps = 1 << len(high)
         # The number of this warp among those that combine: its reduced bits, packed.
-        number = builder.constant(0)
+        number = builder.constant(0, I32)
         for k, bit in enumerate(high):
-            part = builder.widen(thread_coordinate(builder, DimDistribution(2, bit, 1)))
-            number = builder.add_int(number, builder.mul_int(part, builder.constant(1 << k)))
+            part = thread_coordinate(builder, DimDistribution(2, bit, 1))
+            number = builder.add_int(number, builder.mul_int(part, builder.constant(1 << k, I32)))
         # One lane writes for its warp; of warps and lanes that hold copies, the first.
         writers = [self.spread[d] for d in self.target_dims()]
         writers += [DimDistribution(2, bit, 1) for bit in high]
@@ -193,7 +194,7 @@ class _Reduction:
             single = RegsAllocOp(regs_type([], self.element))
             builder.add(single)
             with builder.unroll(warps) as w:
-                index = self.scratch_index(builder.widen(w), locals_)
+                index = self.scratch_index(w, locals_)
                 builder.add(LoadOp(scratch, index, single.res, []))
                 so_far = builder.add(RegsLoadOp(partial, indices)).results[0]
                 value = builder.add(RegsLoadOp(single.res, [])).results[0]
