@@ -99,7 +99,7 @@ def _tile_sizes(buffer: SSAValue, rank: int) -> list[int]:
 
 def at_most(expr: Expr, limit: int, facts: Facts) -> Answer:
     """Whether `expr <= limit`, by intervals. The full prover would split every max in a sum of strides times sizes,
-    at tens of milliseconds a relation, and find no more; with a symbol that may be anything there is no point either."""
+    at tens of milliseconds a relation, and find no more; a symbol that may be anything makes even these pointless."""
     if any(facts.range(Expr.symbol(name)) == (None, None) for name in expr.symbols):
         return Answer.UNKNOWN
     low, high = facts.range(expr)

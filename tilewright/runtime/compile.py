@@ -36,11 +36,10 @@ def compile_module(
     choice = choose(target, arch)
     verify_module(module)
     compiled = CompiledEntry(module, name, choice.arch)
-    backend = _backend(choice.backend, compiled)
     if choice.backend != "reference":
         # What is wrong with the program shows when it is compiled, not when it is called.
         _ = compiled.planned
-    return Kernel(compiled, backend, choice.reason)
+    return Kernel(compiled, _backend(choice.backend, compiled), choice.reason)
 
 
 def _backend(name: str, entry: CompiledEntry) -> Backend:

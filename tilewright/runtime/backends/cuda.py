@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import threading
 import time
 from collections.abc import Sequence
@@ -23,13 +24,14 @@ from tilewright.runtime.backends.base import (
     take_arguments,
     take_outputs,
 )
+from tilewright.runtime.backends.ready_calls import ReadyCall, ReadyCalls, ReadyLaunch
 from tilewright.runtime.backends.torch_tensors import current_streams, keep_for_stream, torch_argument
 from tilewright.runtime.cubin_cache import load_or_compile
 from tilewright.runtime.cuda_driver import Device, Function
 from tilewright.runtime.cuda_driver import device as cuda_device
 from tilewright.runtime.nvrtc import CompiledKernel
 from tilewright.runtime.parameters import ParameterLayout
-from tilewright.runtime.plan import Site
+from tilewright.runtime.plan import Decision, PlannedLaunch, Site
 from tilewright.runtime.results import empty_like_kind
 from tilewright.runtime.streams import stream_handle
 from tilewright.runtime.transfers import download, new_on_device, upload
@@ -45,6 +47,8 @@ class Loaded:
     function: Function
     threads: int
     smem_bytes: int
+    packer: struct.Struct
+    """Packs the kernel's parameters: addresses, numbers by value, bound expressions."""
 
 
 class CudaBackend(Backend):
@@ -62,81 +66,114 @@ class CudaBackend(Backend):
         self._by_site: dict[tuple[int, int], Loaded] = {}
         """The same by number of the launch in the plan: quicker to look up than facts are."""
         self._lock = threading.Lock()
+        self._ready = ReadyCalls(entry.plan.alignment)
 
     def call(self, args: Sequence[object], out: Sequence[object] | None, stream: object, force: bool) -> list[Any]:
         """Queue the entry's launches; waits for the device only where a result goes to the host."""
+        key = self._ready.key(args) if out is None and stream is None else None
+        if key is not None and (ready := self._ready.find(key)) is not None:
+            self.launches = len(ready.launches)
+            return ready.run(args)
         plan = self.entry.plan
         handle = stream_handle(stream) if stream is not None else 0
         arguments = take_arguments(plan.arguments, args, plan.entry, handle)
         if stream is None:
             handle = next((a.stream for a in arguments if a.kind == "torch" and a.stream is not None), 0)
-        given = None
+        given: list[TensorArgument] = []
         if out is not None:
             given = take_outputs(plan.results, out, plan.entry, named(plan.arguments, arguments), handle)
-        ordinal = _ordinal([*arguments, *(given or [])])
-        owner = cuda_device(ordinal)
-        for each in (*arguments, *(given or ())):
+        owner = cuda_device(_ordinal([*arguments, *given]))
+        for each in (*arguments, *given):
             if each.device == "cuda":
                 owner.order(each.stream, handle)
         on_device = [
             a if p.dims is None or a.device == "cuda" else upload(owner, a, handle)
             for p, a in zip(plan.arguments, arguments, strict=True)
         ]
-        targets: list[TensorArgument] | None = None
-        if given is not None:
-            targets = [
-                g if g.device == "cuda" else new_on_device(owner, g.shape, g.dtype, handle) for g in given
-            ]
-        decision = plan.decide(
-            layouts(plan.arguments, on_device), None if targets is None else [layout(t) for t in targets]
-        )
         results: list[Any] = [] if out is None else list(out)
-        if targets is None:
-            targets = []
-            streams = current_streams()
-            kind = kind_of(arguments)
-            device_results = any(a.device == "cuda" for a in arguments)
-            for parameter, shape in zip(plan.results, decision.results, strict=True):
-                if not device_results:
-                    made = empty_like_kind(kind, shape, parameter.dtype, "host")
-                    target = new_on_device(owner, shape, parameter.dtype, handle)
-                else:
-                    kind = kind_of([a for a in arguments if a.device == "cuda"])
-                    made = empty_like_kind(
-                        kind, shape, parameter.dtype, "cuda", device_index=ordinal, stream=handle
-                    )
-                    target = torch_argument(made, parameter.dtype, len(shape), streams) or intake(
-                        made, parameter.dtype, parameter.name, consumer_stream=handle
-                    )
-                if target.kind == "torch" and handle != target.stream:
-                    keep_for_stream(made, handle)
-                results.append(made)
-                targets.append(target)
+        targets = [g if g.device == "cuda" else new_on_device(owner, g.shape, g.dtype, handle) for g in given]
+        decision = plan.decide(
+            layouts(plan.arguments, on_device), None if out is None else [layout(t) for t in targets]
+        )
+        if out is None:
+            results, targets = self._new_results(decision.results, arguments, owner, handle)
         scratch = [
             None if shape is None else new_on_device(owner, shape, p.dtype, handle)
             for p, shape in zip(plan.scratch, decision.scratch, strict=True)
         ]
-        places = {"argument": on_device, "result": targets, "scratch": scratch}
+        pointers = [0 if t is None else t.pointer for t in (*on_device, *targets, *scratch)]
         self.launches = len(decision.launches)
-        for each in decision.launches:
-            site = plan.sites[each.site]
-            loaded = self._by_site.get((each.site, ordinal)) or self._prepare(each.site, owner)
-            if each.scalars is None:
-                each.scalars = loaded.lowered.scalars(decision.symbols)
-            pointers: list[int] = []
-            for slot in site.tensors:
-                tensor = places[slot.kind][slot.number]
-                assert tensor is not None  # scratch of the case that was chosen
-                pointers.append(tensor.pointer)
-            values = [scalar_value(arguments[slot.number]) for slot in site.scalars]
-            loaded.function.launch(
-                (each.grid, 1, 1), loaded.threads, loaded.smem_bytes, [*pointers, *values, *each.scalars], handle
-            )
+        launches = [self._ready_launch(each, decision, owner) for each in decision.launches]
+        for each, planned in zip(launches, decision.launches, strict=True):
+            values = [scalar_value(arguments[slot.number]) for slot in plan.sites[planned.site].scalars]
+            try:
+                packed = each.packer.pack(*[pointers[slot] for slot in each.slots], *values, *each.scalars)
+            except struct.error as problem:
+                numbers = (*values, *each.scalars)
+                raise TilewrightError(f"@{each.function.name}: parameters {numbers}: {problem}") from None
+            each.function.launch(each.grid, each.threads, each.smem_bytes, packed, handle)
         for made, target in zip(results, targets, strict=True):
             host = _host_array(made, target)
             if host is not None:
                 download(owner, target, host, handle)
+        if key is not None and all(t.kind == "torch" for t in targets):
+            self._remember(key, decision, launches, owner, results)
         return results
+
+    def _new_results(
+        self, shapes: Sequence[tuple[int, ...]], arguments: Sequence[TensorArgument], owner: Device, handle: int
+    ) -> tuple[list[Any], list[TensorArgument]]:
+        """Results in the caller's kind, and where on the device they are written: what goes to the host at the end is
+        written to memory of ours first."""
+        results: list[Any] = []
+        targets: list[TensorArgument] = []
+        streams = current_streams()
+        there = [a for a in arguments if a.device == "cuda"]
+        for parameter, shape in zip(self.entry.plan.results, shapes, strict=True):
+            dtype, ordinal = parameter.dtype, owner.info.ordinal
+            if there:
+                made = empty_like_kind(kind_of(there), shape, dtype, "cuda", device_index=ordinal, stream=handle)
+                target = torch_argument(made, dtype, len(shape), streams) or intake(
+                    made, dtype, parameter.name, consumer_stream=handle
+                )
+                if target.kind == "torch" and handle != target.stream:
+                    keep_for_stream(made, handle)
+            else:
+                made = empty_like_kind(kind_of(arguments), shape, dtype, "host")
+                target = new_on_device(owner, shape, dtype, handle)
+            results.append(made)
+            targets.append(target)
+        return results, targets
+
+    def _ready_launch(self, planned: PlannedLaunch, decision: Decision, owner: Device) -> ReadyLaunch:
+        """A launch with all but addresses and numbers by value; `slots` counts arguments, results, scratch in a row."""
+        plan, site = self.entry.plan, self.entry.plan.sites[planned.site]
+        loaded = self._by_site.get((planned.site, owner.info.ordinal)) or self._prepare(planned.site, owner)
+        if planned.scalars is None:
+            planned.scalars = loaded.lowered.scalars(decision.symbols)
+        first = {"argument": 0, "result": len(plan.arguments), "scratch": len(plan.arguments) + len(plan.results)}
+        slots = tuple(first[slot.kind] + slot.number for slot in site.tensors)
+        return ReadyLaunch(
+            loaded.function, (planned.grid, 1, 1), loaded.threads, loaded.smem_bytes, loaded.packer, slots,
+            planned.scalars,
+        )  # fmt: skip
+
+    def _remember(
+        self,
+        key: tuple[Any, ...],
+        decision: Decision,
+        launches: Sequence[ReadyLaunch],
+        owner: Device,
+        results: Sequence[Any],
+    ) -> None:
+        """Keep a call on torch tensors; numbers by value never get here, as they are no tensors."""
+        scratch = tuple(
+            None if shape is None else (shape, p.dtype)
+            for p, shape in zip(self.entry.plan.scratch, decision.scratch, strict=True)
+        )
+        device: Any = results[0].device
+        made = tuple((shape, r.dtype) for shape, r in zip(decision.results, results, strict=True))
+        self._ready.remember(key, ReadyCall(owner, made, scratch, tuple(launches), device))
 
     def _prepare(self, number: int, owner: Device) -> Loaded:
         found = self._by_site[number, owner.info.ordinal] = self.load(self.entry.plan.sites[number], owner)
@@ -157,12 +194,10 @@ class CudaBackend(Backend):
             if key not in self._loaded:
                 started = time.perf_counter()
                 compiled = load_or_compile(self.source(site), self.entry.arch)
-                function = owner.load_module(compiled.cubin).function(
-                    kernel_symbol(lowered.kernel), ParameterLayout.of(parameter_kinds(lowered))
-                )
-                self._loaded[key] = Loaded(
-                    lowered, compiled, function, lowered.kernel.threads.value.data, lowered.kernel.smem.value.data
-                )
+                parameters = ParameterLayout.of(parameter_kinds(lowered))
+                function = owner.load_module(compiled.cubin).function(kernel_symbol(lowered.kernel), parameters)
+                threads, smem_bytes = lowered.kernel.threads.value.data, lowered.kernel.smem.value.data
+                self._loaded[key] = Loaded(lowered, compiled, function, threads, smem_bytes, parameters.packer)
                 self.entry.compile_seconds += time.perf_counter() - started
             return self._loaded[key]
 

@@ -24,7 +24,7 @@ def torch_argument(obj: Any, dtype: str, rank: int, stream: Callable[[int], int]
     torch = sys.modules.get("torch")
     if torch is None or type(obj) is not torch.Tensor or not obj.is_cuda:
         return None
-    if obj.dtype is not _torch_dtype(dtype) or obj.dim() != rank:
+    if obj.dtype is not torch_dtype(dtype) or obj.dim() != rank:
         return None
     if obj.requires_grad or obj.layout is not torch.strided or obj.is_neg() or obj.is_conj():
         return None
@@ -44,7 +44,7 @@ def current_streams() -> Callable[[int], int]:
     def of(ordinal: int) -> int:
         found = known.get(ordinal)
         if found is None:
-            found = known[ordinal] = normalised(_raw_stream()(ordinal))
+            found = known[ordinal] = normalised(raw_stream(ordinal))
         return found
 
     return of
@@ -57,8 +57,14 @@ def keep_for_stream(tensor: Any, handle: int) -> None:
 
 
 @cache
-def _torch_dtype(dtype: str) -> Any:
+def torch_dtype(dtype: str) -> Any:
+    """torch's dtype of an element type, or None."""
     return getattr(sys.modules["torch"], TORCH_NAMES[dtype], None)
+
+
+def raw_stream(ordinal: int) -> int:
+    """Handle of torch's current stream on a device."""
+    return _raw_stream()(ordinal)
 
 
 @cache
