@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType
 from xdsl.ir import Attribute, SSAValue
 
 from tilewright.dialects.sym import Answer, Expr, Facts, Relation, mod, smax
-from tilewright.dialects.tile.compute import CopyOp
+from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType
 

@@ -10,7 +10,8 @@ from xdsl.dialects.builtin import IndexType, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tilewright.dialects.sym import ApplyOp, Expr
-from tilewright.dialects.tile.compute import CopyOp, MmaOp
+from tilewright.dialects.tile.compute import MmaOp
+from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.structure import AllocOp, ForOp
 from tilewright.dialects.tile.types import buf_type
 from tilewright.passes.core import TilewrightPass, error_at

@@ -9,7 +9,8 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 
 from tilewright.dialects.assembly import i64_attr
-from tilewright.dialects.tile.compute import CopyOp, MmaOp, ReduceOp
+from tilewright.dialects.tile.compute import MmaOp, ReduceOp
+from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.structure import AllocOp, KernelOp
 from tilewright.dialects.tile.types import buf_type, strided
 from tilewright.passes.core import TilewrightPass, error_at

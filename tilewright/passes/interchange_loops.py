@@ -9,7 +9,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from tilewright.dialects.sym.analysis import value_symbol
-from tilewright.dialects.tile.compute import CopyOp, MapOp, MmaOp
+from tilewright.dialects.tile.compute import MapOp, MmaOp
+from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.structure import ForOp
 from tilewright.passes.core import TilewrightPass
 from tilewright.passes.element_size import bytes_of

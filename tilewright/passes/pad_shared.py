@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from tilewright.dialects.assembly import i64_attr
-from tilewright.dialects.tile.compute import CopyOp
+from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.structure import AllocOp, ForOp, KernelOp
 from tilewright.dialects.tile.types import DimDistribution, strided
 from tilewright.passes.bank_conflicts import tile_wavefronts

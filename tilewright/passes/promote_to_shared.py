@@ -8,7 +8,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
-from tilewright.dialects.tile.compute import CopyOp, MmaOp
+from tilewright.dialects.tile.compute import MmaOp
+from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.structure import AllocOp, KernelOp
 from tilewright.dialects.tile.types import buf_type
 from tilewright.passes.core import TilewrightPass

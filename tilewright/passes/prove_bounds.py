@@ -9,7 +9,8 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import SSAValue
 
 from tilewright.dialects.sym import Expr, Relation
-from tilewright.dialects.tile.compute import CopyOp, MapOp, ReduceOp
+from tilewright.dialects.tile.compute import MapOp, ReduceOp
+from tilewright.dialects.tile.copies import CopyOp
 from tilewright.passes.core import TilewrightPass, error_at
 from tilewright.passes.remarks import remark
 from tilewright.passes.tile_analysis import KernelScopes, buf, global_side, kernels_of

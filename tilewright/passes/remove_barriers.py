@@ -10,7 +10,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from tilewright.dialects.tile.compute import CopyOp, ReduceOp
+from tilewright.dialects.tile.compute import ReduceOp
+from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.structure import ForOp, SyncOp
 from tilewright.passes.core import TilewrightPass
 from tilewright.passes.remarks import remark

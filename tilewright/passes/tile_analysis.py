@@ -10,7 +10,8 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.dialects.sym import Answer, Expr, Facts, Relation, ceildiv
 from tilewright.dialects.sym.analysis import IndexScope, module_facts, value_symbol
-from tilewright.dialects.tile.compute import CopyOp, MapOp, MmaOp, ReduceOp
+from tilewright.dialects.tile.compute import MapOp, MmaOp, ReduceOp
+from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.iteration import BROADCAST
 from tilewright.dialects.tile.structure import ForOp, KernelOp
 from tilewright.dialects.tile.types import BufType

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.dialects.assembly import i64_attr
 from tilewright.dialects.sym import Expr, Relation
-from tilewright.dialects.tile.compute import CopyOp
+from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import DimDistribution, distributed
 from tilewright.passes.core import TilewrightPass

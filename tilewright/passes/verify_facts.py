@@ -8,7 +8,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.dialects.sym import Expr, Relation
-from tilewright.dialects.tile.compute import CopyOp
+from tilewright.dialects.tile.copies import CopyOp
 from tilewright.passes.core import TilewrightPass, error_at
 from tilewright.passes.tile_analysis import KernelScopes, buf, global_side, kernels_of
 from tilewright.passes.vectorise import provable_width

@@ -2,7 +2,8 @@
 
 from xdsl.ir import Dialect
 
-from tilewright.dialects.tile.compute import CopyOp, FillOp, MapOp, MmaOp, ReduceOp
+from tilewright.dialects.tile.compute import MapOp, MmaOp, ReduceOp
+from tilewright.dialects.tile.copies import CopyOp, FillOp
 from tilewright.dialects.tile.structure import AllocOp, ForOp, KernelOp, SyncOp, YieldOp
 from tilewright.dialects.tile.types import BufType, DistributedLayout, StridedLayout
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects.builtin import ArrayAttr, IntAttr, NoneAttr, StringAttr
-from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
+from xdsl.ir import Attribute, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import irdl_attr_definition, param_def
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
@@ -196,6 +196,13 @@ class BufType(ParametrizedAttribute, TypeAttribute):
                 raise VerifyException(
                     f"size {size} is not divisible by threads {dim.threads} times vector {dim.vector}"
                 )
+
+
+def buffer_type(value: SSAValue) -> BufType:
+    """The type of a buffer operand."""
+    if not isinstance(value.type, BufType):
+        raise VerifyException(f"expected a !tile.buf, got {value.type}")
+    return value.type
 
 
 def static_size(e: Expr) -> int:

@@ -12,7 +12,8 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.lin.combine import Combine, identity_value
 from tilewright.dialects.sym import ApplyOp, Expr
-from tilewright.dialects.tile.compute import CopyOp, FillOp, MapOp
+from tilewright.dialects.tile.compute import MapOp
+from tilewright.dialects.tile.copies import CopyOp, FillOp
 from tilewright.dialects.tile.structure import AllocOp, ForOp
 from tilewright.dialects.tile.types import BufType, buf_type
 

@@ -11,9 +11,10 @@ from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerAttr, i1
 from xdsl.ir import Attribute, SSAValue
 
 from tilewright.dialects.simt.memory import RegsLoadOp, RegsStoreOp
-from tilewright.dialects.tile.compute import FillOp, MapOp, MmaOp, buffer_type
+from tilewright.dialects.tile.compute import MapOp, MmaOp
+from tilewright.dialects.tile.copies import FillOp
 from tilewright.dialects.tile.iteration import BROADCAST
-from tilewright.dialects.tile.types import BufType, DimDistribution
+from tilewright.dialects.tile.types import BufType, DimDistribution, buffer_type
 from tilewright.lowering.tile_to_simt.builder import I32, I64, Builder
 from tilewright.lowering.tile_to_simt.elements import Local, each_local, thread_place
 from tilewright.lowering.tile_to_simt.scalars import clone_body

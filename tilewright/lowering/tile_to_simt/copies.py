@@ -16,8 +16,8 @@ from xdsl.ir import SSAValue
 
 from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, RegsLoadOp, RegsStoreOp, StoreOp
 from tilewright.dialects.simt.types import RegsType, regs_type
-from tilewright.dialects.tile.compute import CopyOp, buffer_type
-from tilewright.dialects.tile.types import BufType, DimDistribution
+from tilewright.dialects.tile.copies import CopyOp
+from tilewright.dialects.tile.types import BufType, DimDistribution, buffer_type
 from tilewright.lowering.tile_to_simt.builder import I32, Builder, Int, constant_of
 from tilewright.lowering.tile_to_simt.elements import each_local, first_copy, thread_place
 from tilewright.lowering.tile_to_simt.state import Kernel, element_type

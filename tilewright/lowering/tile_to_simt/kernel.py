@@ -16,7 +16,8 @@ from tilewright.dialects.simt.types import GlobalType, regs_type, shared_type
 from tilewright.dialects.sym.attributes import ExprAttr
 from tilewright.dialects.sym.expr import Expr
 from tilewright.dialects.sym.ops import ApplyOp
-from tilewright.dialects.tile.compute import CopyOp, FillOp, MapOp, MmaOp, ReduceOp
+from tilewright.dialects.tile.compute import MapOp, MmaOp, ReduceOp
+from tilewright.dialects.tile.copies import CopyOp, FillOp
 from tilewright.dialects.tile.structure import AllocOp, ForOp, KernelOp, SyncOp
 from tilewright.dialects.tile.types import BufType
 from tilewright.lowering.tile_to_simt.builder import I32, Builder

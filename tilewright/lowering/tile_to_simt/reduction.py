@@ -23,9 +23,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, RegsLoadOp, RegsStoreOp, StoreOp
 from tilewright.dialects.simt.sync import BarrierOp, ShuffleOp
 from tilewright.dialects.simt.types import regs_type
-from tilewright.dialects.tile.compute import ReduceOp, buffer_type
+from tilewright.dialects.tile.compute import ReduceOp
 from tilewright.dialects.tile.iteration import BROADCAST
-from tilewright.dialects.tile.types import BufType, DimDistribution
+from tilewright.dialects.tile.types import BufType, DimDistribution, buffer_type
 from tilewright.lowering.tile_to_simt.builder import I32
 from tilewright.lowering.tile_to_simt.compute import inside_limits, read, register_indices
 from tilewright.lowering.tile_to_simt.elements import (

@@ -15,9 +15,10 @@ from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.lin.combine import Combine, identity_value
 from tilewright.dialects.location import location_of
 from tilewright.dialects.sym.ops import ApplyOp
-from tilewright.dialects.tile.compute import CopyOp, FillOp, MapOp, MmaOp, ReduceOp, buffer_type
+from tilewright.dialects.tile.compute import MapOp, MmaOp, ReduceOp
+from tilewright.dialects.tile.copies import CopyOp, FillOp
 from tilewright.dialects.tile.structure import AllocOp, ForOp, SyncOp
-from tilewright.dialects.tile.types import BufType
+from tilewright.dialects.tile.types import BufType, buffer_type
 from tilewright.runtime.numerics import Array, float_format, round_to, storage_dtype
 from tilewright.runtime.scalar_ops import SCALAR_OPS, carrier_dtype
 from tilewright.runtime.sim.scalars import fma_f32

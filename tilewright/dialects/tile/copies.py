@@ -1,0 +1,259 @@
+"""How a tile kernel fills buffers: rectangles copied between memory spaces, fragments set to a constant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr, StringAttr
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import (
+    AnyAttr,
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.utils.exceptions import VerifyException
+
+from tilewright.dialects.assembly import (
+    i64_attr,
+    parse_extra_attributes,
+    parse_optional_values,
+    parse_value,
+    parse_word,
+    print_extra_attributes,
+    print_optional_values,
+)
+from tilewright.dialects.tile.types import BufType, DistributedLayout, buffer_type
+
+BOUNDS = ("clip", "proved")
+VIAS = ("thread",)
+index = IndexType()
+
+
+@irdl_op_definition
+class CopyOp(IRDLOperation):
+    """`tile.copy %x[%m0, %k] to %s bounds [clip, clip] other 0.0 : f32 via thread width 4`.
+
+    Copies a rectangle between memory and shared memory or registers. The rectangle is the whole fragment, or the whole
+    shared buffer when no fragment takes part; the other side may have one offset a dim. Each tile dim of a copy with
+    global memory has a bound: `clip` (elements at or past the size are not read, the tile gets `other` there; nor
+    written) or `proved` (none is past the size). `width` elements along dim `along` (the last one if absent) go in one
+    access of the memory side. A copy from global to shared memory has two memory sides: `width` is the load's,
+    `store_width` the store's (the same if absent). `dist` says which thread moves what when no fragment says it.
+    """
+
+    name = "tile.copy"
+    source = operand_def(BufType)
+    source_offsets = var_operand_def(index)
+    target = operand_def(BufType)
+    target_offsets = var_operand_def(index)
+    bounds = prop_def(ArrayAttr[StringAttr])
+    other = opt_prop_def(AnyAttr())
+    via = opt_prop_def(StringAttr)
+    width = opt_prop_def(IntegerAttr)
+    along = opt_prop_def(IntegerAttr)
+    store_width = opt_prop_def(IntegerAttr)
+    dist = opt_prop_def(DistributedLayout)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    def __init__(
+        self,
+        source: SSAValue,
+        source_offsets: Sequence[SSAValue],
+        target: SSAValue,
+        target_offsets: Sequence[SSAValue],
+        *,
+        bounds: Sequence[str] = (),
+        other: Attribute | None = None,
+        via: str | None = None,
+        width: int | None = None,
+        along: int | None = None,
+        store_width: int | None = None,
+        dist: DistributedLayout | None = None,
+    ) -> None:
+        super().__init__(
+            operands=[source, list(source_offsets), target, list(target_offsets)],
+            properties={
+                "bounds": ArrayAttr([StringAttr(b) for b in bounds]),
+                "other": other,
+                "via": None if via is None else StringAttr(via),
+                "width": None if width is None else i64_attr(width),
+                "along": None if along is None else i64_attr(along),
+                "store_width": None if store_width is None else i64_attr(store_width),
+                "dist": dist,
+            },
+        )
+
+    @property
+    def spaces(self) -> tuple[str, str]:
+        """Memory spaces of source and target."""
+        return buffer_type(self.source).space.data, buffer_type(self.target).space.data
+
+    @property
+    def tile_type(self) -> BufType:
+        """The buffer whose whole extent is copied: the fragment, else the shared buffer."""
+        source, target = buffer_type(self.source), buffer_type(self.target)
+        for space in ("fragment", "shared"):
+            for t in (target, source):
+                if t.space.data == space:
+                    return t
+        raise VerifyException("a copy needs a shared buffer or a fragment on one side")
+
+    @property
+    def distribution(self) -> DistributedLayout | None:
+        """Which thread moves which element: the fragment's layout, else `dist`."""
+        layout = self.tile_type.layout
+        return layout if isinstance(layout, DistributedLayout) else self.dist
+
+    @property
+    def vector_dim(self) -> int:
+        """The dim along which an access is `width` elements wide; -1 for a tile of rank 0."""
+        return self.tile_type.rank - 1 if self.along is None else self.along.value.data
+
+    @property
+    def widths(self) -> tuple[int, int]:
+        """Elements an access of the load and of the store; 1 while undecided."""
+        load = 1 if self.width is None else self.width.value.data
+        return load, load if self.store_width is None else self.store_width.value.data
+
+    @property
+    def bound_words(self) -> tuple[str, ...]:
+        """`clip` or `proved` for each tile dim; empty without global memory."""
+        return tuple(b.data for b in self.bounds.data)
+
+    def verify_(self) -> None:
+        source, target, tile = buffer_type(self.source), buffer_type(self.target), self.tile_type
+        if source.element != target.element:
+            raise VerifyException(f"expected equal element types, got {source.element} and {target.element}")
+        if source.rank != target.rank:
+            raise VerifyException(f"expected equal ranks, got {source.rank} and {target.rank}")
+        if self.spaces == ("fragment", "fragment"):
+            raise VerifyException("a copy between fragments goes through shared memory")
+        for buffer, offsets, side in ((source, self.source_offsets, "source"), (target, self.target_offsets, "target")):
+            if len(offsets) not in (0, buffer.rank):
+                raise VerifyException(f"expected {buffer.rank} {side} offsets or none, got {len(offsets)}")
+            if offsets and buffer.space.data == "fragment":
+                raise VerifyException("a fragment has no offsets")
+            if buffer.space.data != "global" and any(
+                a > b for a, b in zip(tile.sizes, buffer.sizes, strict=True)
+            ):
+                raise VerifyException(f"tile of sizes {list(tile.sizes)} exceeds {buffer}")
+        if "global" in self.spaces:
+            if len(self.bounds.data) != tile.rank:
+                raise VerifyException(f"expected {tile.rank} bounds, got {len(self.bounds.data)}")
+        elif self.bounds.data:
+            raise VerifyException("bounds belong to copies with global memory")
+        for b in self.bound_words:
+            if b not in BOUNDS:
+                raise VerifyException(f"expected bound clip or proved, got {b}")
+        for width in self.widths:
+            if width not in (1, 2, 4, 8, 16):
+                raise VerifyException(f"width must be 1, 2, 4, 8 or 16, got {width}")
+        if self.along is not None and not 0 <= self.along.value.data < tile.rank:
+            raise VerifyException(f"expected along to be a dim from 0 to {tile.rank - 1}, got {self.along.value.data}")
+
+    def schedule_gaps(self) -> list[str]:
+        """What is still undecided on this op."""
+        gaps = [] if self.via is not None else ["via"]
+        gaps += [] if self.width is not None else ["width"]
+        return gaps + ([] if self.distribution is not None else ["dist"])
+
+    @classmethod
+    def parse(cls, parser: Parser) -> CopyOp:
+        source, source_offsets = parse_value(parser), parse_optional_values(parser)
+        parser.parse_keyword("to")
+        target, target_offsets = parse_value(parser), parse_optional_values(parser)
+        bounds: list[str] = []
+        if parser.parse_optional_keyword("bounds"):
+            bounds = parser.parse_comma_separated_list(
+                parser.Delimiter.SQUARE, lambda: parse_word(parser, BOUNDS, "bound").data
+            )
+        other = parser.parse_attribute() if parser.parse_optional_keyword("other") else None
+        via = parse_word(parser, VIAS, "via").data if parser.parse_optional_keyword("via") else None
+        width = parser.parse_integer() if parser.parse_optional_keyword("width") else None
+        along = parser.parse_integer() if parser.parse_optional_keyword("along") else None
+        store_width = parser.parse_integer() if parser.parse_optional_keyword("store_width") else None
+        dist = None
+        if parser.parse_optional_keyword("dist"):
+            found = parser.parse_attribute()
+            if not isinstance(found, DistributedLayout):
+                parser.raise_error(f"expected a #tile.distributed layout, got {found}")
+            dist = found
+        op = cls(
+            source,
+            source_offsets,
+            target,
+            target_offsets,
+            bounds=bounds,
+            other=other,
+            via=via,
+            width=width,
+            along=along,
+            store_width=store_width,
+            dist=dist,
+        )
+        op.attributes.update(parse_extra_attributes(parser))
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.source)
+        print_optional_values(printer, self.source_offsets)
+        printer.print_string(" to ")
+        printer.print_operand(self.target)
+        print_optional_values(printer, self.target_offsets)
+        if self.bounds.data:
+            printer.print_string(f" bounds [{', '.join(self.bound_words)}]")
+        if self.other is not None:
+            printer.print_string(" other ")
+            printer.print_attribute(self.other)
+        if self.via is not None:
+            printer.print_string(f" via {self.via.data}")
+        if self.width is not None:
+            printer.print_string(f" width {self.width.value.data}")
+        if self.along is not None:
+            printer.print_string(f" along {self.along.value.data}")
+        if self.store_width is not None:
+            printer.print_string(f" store_width {self.store_width.value.data}")
+        if self.dist is not None:
+            printer.print_string(" dist ")
+            printer.print_attribute(self.dist)
+        print_extra_attributes(printer, self)
+
+
+@irdl_op_definition
+class FillOp(IRDLOperation):
+    """`tile.fill %acc with 0.0 : f32`: every element of a fragment becomes the constant."""
+
+    name = "tile.fill"
+    target = operand_def(BufType)
+    value = prop_def(AnyAttr())
+    traits = traits_def(MemoryWriteEffect())
+
+    def __init__(self, target: SSAValue, value: Attribute) -> None:
+        super().__init__(operands=[target], properties={"value": value})
+
+    def verify_(self) -> None:
+        if buffer_type(self.target).space.data != "fragment":
+            raise VerifyException("tile.fill writes a fragment")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> FillOp:
+        target = parse_value(parser)
+        parser.parse_keyword("with")
+        return cls(target, parser.parse_attribute())
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.target)
+        printer.print_string(" with ")
+        printer.print_attribute(self.value)
