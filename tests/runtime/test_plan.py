@@ -58,9 +58,7 @@ def call(m: int, n: int, pointer: int = 0) -> list[Layout | None]:
     return [tensor((m, n), pointer=pointer), None, tensor((2 * n + 1, 7))]
 
 
-def outcome(
-    run: object, arguments: Sequence[Layout | None], results: Sequence[Layout] | None
-) -> Decision | str:
+def outcome(run: object, arguments: Sequence[Layout | None], results: Sequence[Layout] | None) -> Decision | str:
     try:
         return run(arguments, results)  # pyright: ignore[reportCallIssue]
     except TilewrightError as error:

@@ -24,7 +24,9 @@ def parse_value(parser: Parser) -> SSAValue:
     if values is None:
         parser.raise_error(f"value %{operand.operand_name} is used before it is defined", operand.span)
     if operand.index >= len(values):
-        parser.raise_error(f"%{operand.operand_name} has {len(values)} results, got index {operand.index}", operand.span)
+        parser.raise_error(
+            f"%{operand.operand_name} has {len(values)} results, got index {operand.index}", operand.span
+        )
     return values[operand.index]
 
 

@@ -23,9 +23,7 @@ def entry_names(module: ModuleOp) -> list[str]:
     ]
 
 
-def compile_module(
-    module: ModuleOp, target: str = "auto", arch: str | None = None, entry: str | None = None
-) -> Kernel:
+def compile_module(module: ModuleOp, target: str = "auto", arch: str | None = None, entry: str | None = None) -> Kernel:
     """Compile one entry of a tensor-level module; the module is left as it is.
 
     `target` is auto, cuda, sim or reference; `arch` the architecture to lower for (the GPU's own by default, sm_80

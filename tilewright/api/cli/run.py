@@ -95,9 +95,7 @@ def _load(path: str, expected: Parameter, number: int) -> np.ndarray[Any, Any]:
     return array
 
 
-def _pinned(
-    dims: dict[str, int], parameters: list[Parameter], given: list[np.ndarray[Any, Any]]
-) -> dict[str, int]:
+def _pinned(dims: dict[str, int], parameters: list[Parameter], given: list[np.ndarray[Any, Any]]) -> dict[str, int]:
     """The sizes that the user gave: with `--dim`, and as the sizes of input arrays."""
     known, origin = dict(dims), dict.fromkeys(dims, "--dim")
     for number, (expected, array) in enumerate(zip(parameters, given, strict=False)):

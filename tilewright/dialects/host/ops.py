@@ -117,9 +117,10 @@ class FuncOp(IRDLOperation):
 
 @irdl_op_definition
 class BindOp(IRDLOperation):
-    """`host.bind %x strides [x_s0, x_s1] base x_base`: symbols for an argument's or output's element strides and base address.
+    """`host.bind %x strides [x_s0, x_s1] base x_base`: symbols for a tensor's element strides and base address.
 
-    The sizes in the argument's type bind the symbols they are made of; this op names what the type does not hold.
+    The tensor is an argument or an output. The sizes in its type bind the symbols they are made of; this op names
+    what the type does not hold.
     """
 
     name = "host.bind"
@@ -203,7 +204,10 @@ class OutputOp(IRDLOperation):
 
 @irdl_op_definition
 class AllocOp(IRDLOperation):
-    """`%t = host.alloc : tensor<...>`: contiguous scratch for the rest of the call, aligned to 256 bytes, undefined until written."""
+    """`%t = host.alloc : tensor<...>`: contiguous scratch for the rest of the call, undefined until written.
+
+    Its base address is aligned to 256 bytes.
+    """
 
     name = "host.alloc"
     res = result_def(TensorType)
@@ -224,9 +228,9 @@ class AllocOp(IRDLOperation):
 
 @irdl_op_definition
 class DispatchOp(IRDLOperation):
-    """`host.dispatch { case "on_chip" when [N <= 4096] { ... } case "looping" { ... } }`: the first case whose predicates all hold runs.
+    """`host.dispatch { case "on_chip" when [N <= 4096] { ... } case "looping" { ... } }`: one of several bodies runs.
 
-    The last case has no predicates, so one always runs.
+    It is that of the first case whose predicates all hold. The last case has no predicates, so one always runs.
     """
 
     name = "host.dispatch"
@@ -289,10 +293,10 @@ class DispatchOp(IRDLOperation):
 
 @irdl_op_definition
 class LaunchOp(IRDLOperation):
-    """`host.launch @k(%x, %y) grid [M ceildiv 32] index_width 32 assumes [x_s1 == 1]`: launches one variant of a kernel.
+    """`host.launch @k(%x, %y) grid [M ceildiv 32] index_width 32 assumes [x_s1 == 1]`: launches a variant of a kernel.
 
-    A variant is the kernel compiled for an index width under the relations in `assumes`, which the plan has established at
-    this point. An empty grid launches nothing. Grid and index width are absent until the plan is complete.
+    A variant is the kernel compiled for an index width under the relations in `assumes`, which the plan has established
+    at this point. An empty grid launches nothing. Grid and index width are absent until the plan is complete.
     """
 
     name = "host.launch"
@@ -348,4 +352,3 @@ class LaunchOp(IRDLOperation):
         if self.assumes.data:
             printer.print_string(f" assumes {_relations(self.assumes)}")
         print_extra_attributes(printer, self)
-

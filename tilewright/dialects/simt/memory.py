@@ -46,7 +46,7 @@ def zero_of(element: Attribute) -> Attribute:
 
 @irdl_op_definition
 class SharedOp(IRDLOperation):
-    """`%s = simt.shared at 4096 : !simt.smem<[64, 17], f32>`: an array at a byte offset of the block's shared memory."""
+    """`%s = simt.shared at 4096 : !simt.smem<[64, 17], f32>`: an array at a byte offset of a block's shared memory."""
 
     name = "simt.shared"
     offset = prop_def(IntegerAttr)
@@ -262,7 +262,10 @@ class LoadOp(IRDLOperation):
 
 @irdl_op_definition
 class StoreOp(IRDLOperation):
-    """`simt.store %r[%a, %b] to %p[%i] width 4 if %m`: the opposite of `simt.load`; nothing is written where the mask is false."""
+    """`simt.store %r[%a, %b] to %p[%i] width 4 if %m`: the opposite of `simt.load`.
+
+    Nothing is written where the mask is false.
+    """
 
     name = "simt.store"
     regs = operand_def(RegsType)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr, StringAttr, SymbolNameConstraint
-from xdsl.ir import Region, SSAValue
+from xdsl.ir import BlockArgument, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
@@ -45,9 +45,10 @@ index = IndexType()
 class KernelOp(IRDLOperation):
     """A kernel: one block computes one tile for each point of a symbolic grid.
 
-    Arguments are global buffers, then scalars (f32, i32, index: by value). `threads` is the block size and `index` the width of index arithmetic in bits,
-    both absent while undecided; `assumes` are relations that the code may rely on (each is proved or guarded by the plan). `bases` names for each
-    argument the symbol of its base address in bytes, empty where the host aligns it to 256 bytes itself (or for a scalar).
+    Arguments are global buffers, then scalars (f32, i32, index: by value). `threads` is the block size and
+    `index_width` the width of index arithmetic in bits, both absent while undecided; `assumes` are relations that the
+    code may rely on (each is proved or guarded by the plan). `bases` names for each argument the symbol of its base
+    address in bytes, empty where the host aligns it to 256 bytes itself (or for a scalar).
     """
 
     name = "tile.kernel"
@@ -84,17 +85,17 @@ class KernelOp(IRDLOperation):
         )
 
     @property
-    def arguments(self) -> Sequence[SSAValue]:
+    def arguments(self) -> Sequence[BlockArgument]:
         """Buffers and scalars, without the grid coordinates."""
         return self.body.block.args[: len(self.body.block.args) - len(self.grid.data)]
 
     @property
     def bases(self) -> tuple[str, ...]:
-        """Name of each argument's base address symbol; empty for one that the host aligns to 256 bytes, and for scalars."""
+        """Symbol of each argument's base address; empty for one that the host aligns to 256 bytes, and for scalars."""
         return tuple(b.data for b in self.base_names.data)
 
     @property
-    def coordinates(self) -> Sequence[SSAValue]:
+    def coordinates(self) -> Sequence[BlockArgument]:
         """The grid coordinates: index values with 0 <= coordinate < grid size."""
         return self.body.block.args[len(self.body.block.args) - len(self.grid.data) :]
 
@@ -109,7 +110,9 @@ class KernelOp(IRDLOperation):
             if isinstance(a.type, BufType) and a.type.space.data != "global":
                 raise VerifyException(f"kernel buffers are in global memory, got {a.type.space.data}")
         if self.bases and len(self.bases) != len(self.arguments):
-            raise VerifyException(f"expected one base for each of {len(self.arguments)} arguments, got {len(self.bases)}")
+            raise VerifyException(
+                f"expected one base for each of {len(self.arguments)} arguments, got {len(self.bases)}"
+            )
         if self.index_width is not None and self.index_width.value.data not in (32, 64):
             raise VerifyException(f"index width is 32 or 64, got {self.index_width.value.data}")
 
@@ -131,7 +134,8 @@ class KernelOp(IRDLOperation):
         bases: list[str] = []
         if parser.parse_optional_keyword("bases"):
             bases = parser.parse_comma_separated_list(
-                parser.Delimiter.SQUARE, lambda: "" if parser.parse_optional_integer() == 0 else parser.parse_identifier()
+                parser.Delimiter.SQUARE,
+                lambda: "" if parser.parse_optional_integer() == 0 else parser.parse_identifier(),
             )
         extra = parse_extra_attributes(parser)
         body = parser.parse_region([*args, *(c.resolve(index) for c in coordinates)])
@@ -143,10 +147,10 @@ class KernelOp(IRDLOperation):
         printer.print_string(" ")
         printer.print_symbol_name(self.sym_name.data)
         with printer.in_parens():
-            printer.print_list(self.arguments, printer.print_block_argument)  # pyright: ignore[reportArgumentType]
+            printer.print_list(self.arguments, printer.print_block_argument)
         printer.print_string(" grid ")
         with printer.in_parens():
-            printer.print_list(self.coordinates, lambda a: printer.print_block_argument(a, print_type=False))  # pyright: ignore[reportArgumentType]
+            printer.print_list(self.coordinates, lambda a: printer.print_block_argument(a, print_type=False))
         printer.print_string(f" = [{', '.join(str(e) for e in self.grid.data)}]")
         if self.threads is not None:
             printer.print_string(f" threads {self.threads.value.data}")
@@ -274,9 +278,9 @@ class ForOp(IRDLOperation):
 
 @irdl_op_definition
 class AllocOp(IRDLOperation):
-    """`%s = tile.alloc at 0 : !tile.buf<...>`: a buffer of the block in shared memory or registers, undefined until written.
+    """`%s = tile.alloc at 0 : !tile.buf<...>`: a buffer of the block in shared memory or registers.
 
-    The byte offset `at` of a shared buffer is absent until shared memory is allocated.
+    It is undefined until written. The byte offset `at` of a shared buffer is absent until shared memory is allocated.
     """
 
     name = "tile.alloc"
@@ -285,9 +289,7 @@ class AllocOp(IRDLOperation):
     traits = traits_def(MemoryAllocEffect())
 
     def __init__(self, type: BufType, offset: int | None = None) -> None:
-        super().__init__(
-            properties={"offset": None if offset is None else i64_attr(offset)}, result_types=[type]
-        )
+        super().__init__(properties={"offset": None if offset is None else i64_attr(offset)}, result_types=[type])
 
     @property
     def type(self) -> BufType:
@@ -325,7 +327,7 @@ class SyncOp(IRDLOperation):
 
     name = "tile.sync"
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    assembly_format: ClassVar[str] = "attr-dict"
+    assembly_format: ClassVar[str | None] = "attr-dict"
 
     def __init__(self) -> None:
         super().__init__()
