@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, Final, NoReturn, SupportsFloat, TypeAlias
+from typing import Any, Final, NoReturn, SupportsFloat, TypeAlias, cast
 
 from xdsl.builder import Builder
 from xdsl.dialects.builtin import TensorType, bf16, f16, f32, i1, i32
@@ -161,7 +161,7 @@ def placeholder(shape: Sequence[object] | object, dtype: object = "float32", nam
 
     Kernels take their arguments in the order in which the placeholders were made.
     """
-    entries = tuple(shape) if isinstance(shape, tuple | list) else (shape,)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    entries = tuple(cast("Sequence[object]", shape)) if isinstance(shape, tuple | list) else (shape,)
     sizes = tuple(as_size(entry) for entry in entries)
     for axis, size in enumerate(sizes):
         if size.expr.constant is not None and size.expr.constant < 0:

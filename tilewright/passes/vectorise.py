@@ -8,6 +8,7 @@ from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
 
 from tilewright.dialects.assembly import i64_attr
 from tilewright.dialects.sym import Expr, Relation
@@ -144,14 +145,15 @@ def provable_width(copy: CopyOp, axis: int, scopes: KernelScopes) -> int:
     return 1
 
 
-def base_symbol(copy: CopyOp, buffer: object) -> Expr | None:
+def base_symbol(copy: CopyOp, buffer: SSAValue) -> Expr | None:
     """The symbol of a kernel argument's base address (see `base_of`); None where it is aligned by construction."""
     kernel = copy.parent_op()
     while kernel is not None and not isinstance(kernel, KernelOp):
         kernel = kernel.parent_op()
     if kernel is None:
         return None
-    return base_of(kernel, list(kernel.arguments).index(buffer))  # pyright: ignore[reportArgumentType]
+    arguments: list[SSAValue] = list(kernel.arguments)
+    return base_of(kernel, arguments.index(buffer))
 
 
 def base_of(kernel: KernelOp, number: int) -> Expr | None:

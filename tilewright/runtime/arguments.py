@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -149,7 +149,7 @@ def _from_number(value: object, expected: str, where: str, writable: bool) -> Te
 
 def _cuda_interface(obj: object) -> dict[str, Any] | None:
     interface: Any = getattr(obj, "__cuda_array_interface__", None)
-    return interface if isinstance(interface, dict) else None  # pyright: ignore[reportUnknownVariableType]
+    return cast("dict[str, Any]", interface) if isinstance(interface, dict) else None
 
 
 def _from_cuda_array(obj: object, interface: dict[str, Any], expected: str, where: str) -> TensorArgument:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -112,7 +113,7 @@ class FuncOp(IRDLOperation):
             printer.print_list(self.output_types, printer.print_attribute)
         print_extra_attributes(printer, self)
         printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False)
+        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
 
 
 @irdl_op_definition
@@ -136,9 +137,10 @@ class BindOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        if not isinstance(self.value.type, TensorType):
-            raise VerifyException(f"host.bind names the strides of a tensor, got {self.value.type}")
-        rank = len(self.value.type.get_shape())  # pyright: ignore[reportUnknownMemberType]
+        tensor = self.value.type
+        if not isinstance(tensor, TensorType):
+            raise VerifyException(f"host.bind names the strides of a tensor, got {tensor}")
+        rank = cast("TensorType[Attribute]", tensor).get_num_dims()
         if len(self.strides.data) != rank:
             raise VerifyException(f"expected {rank} stride symbols, got {len(self.strides.data)}")
 

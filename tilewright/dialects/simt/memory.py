@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType, i1, i32, i64
 from xdsl.ir import Attribute, SSAValue
@@ -40,7 +41,7 @@ def zero_of(element: Attribute) -> Attribute:
     if isinstance(element, AnyFloat):
         return FloatAttr(0.0, element)
     if isinstance(element, IntegerType):
-        return IntegerAttr(0, element)
+        return IntegerAttr(0, cast("IntegerType[int]", element))
     raise VerifyException(f"expected a float or integer element type, got {element}")
 
 
@@ -123,6 +124,7 @@ class RegsLoadOp(IRDLOperation):
 
     def verify_(self) -> None:
         check_register_indices(self.regs, self.indices)
+        assert isinstance(self.regs.type, RegsType)
         if self.res.type != self.regs.type.element:
             raise VerifyException(f"expected result type {self.regs.type.element}, got {self.res.type}")
 
