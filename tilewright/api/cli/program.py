@@ -12,7 +12,7 @@ from tilewright.dialects.registry import make_context
 from tilewright.dialects.verify import verify_module
 from tilewright.passes.pipeline import run_pipeline
 from tilewright.passes.registry import all_passes
-from tilewright.runtime.compile import entry_names
+from tilewright.runtime.compile import check_signature, entry_names
 from tilewright.runtime.kernel import expect_one_of
 
 
@@ -24,4 +24,6 @@ def read_program(console: Console, arguments: CliArguments) -> tuple[ModuleOp, f
     verify_module(module)
     run_pipeline(module, context, [all_passes()["infer-shapes"]()()])
     entry = expect_one_of(entry_names(module), arguments.entry)
-    return module, next(op for op in module.ops if isinstance(op, func.FuncOp) and op.sym_name.data == entry)
+    function = next(op for op in module.ops if isinstance(op, func.FuncOp) and op.sym_name.data == entry)
+    check_signature(function)
+    return module, function
