@@ -162,7 +162,7 @@ class KernelOp(IRDLOperation):
             printer.print_string(f" bases [{', '.join(b or '0' for b in self.bases)}]")
         print_extra_attributes(printer, self)
         printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False)
+        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
 
     def schedule_gaps(self) -> list[str]:
         """What is still undecided on this op."""
@@ -273,7 +273,7 @@ class ForOp(IRDLOperation):
             printer.print_list(list(self.where.items()), one)
         print_extra_attributes(printer, self)
         printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False)
+        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
 
 
 @irdl_op_definition
