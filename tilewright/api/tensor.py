@@ -29,6 +29,9 @@ ELEMENT_TYPES: Final[dict[str, Attribute]] = {
 
 _OTHER_NAMES: Final = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i32": "int32", "i1": "bool"}
 
+UNNAMED: Final = "arg"
+"""Name of a placeholder without one; the module numbers such arguments."""
+
 FLOATS: Final = ("float32", "float16", "bfloat16")
 
 _SERIAL = count()
@@ -167,7 +170,7 @@ def placeholder(shape: Sequence[object] | object, dtype: object = "float32", nam
         if size.expr.constant is not None and size.expr.constant < 0:
             raise TilewrightError(f"placeholder: expected a size of at least 0 at dim {axis}, got {size}")
     serial = next(_SERIAL)
-    return Tensor(sizes, canonical_dtype(dtype), (), None, "arg" if name is None else name, serial=serial)
+    return Tensor(sizes, canonical_dtype(dtype), (), None, UNNAMED if name is None else name, serial=serial)
 
 
 def canonical_dtype(dtype: object) -> str:
