@@ -41,8 +41,8 @@ def build_module(
     block = Block(arg_types=[_argument_type(t) for t in arguments])
     values: dict[Tensor, SSAValue] = {}
     for n, (argument, tensor) in enumerate(zip(block.args, arguments, strict=True)):
-        name = f"arg{n}" if tensor.name == UNNAMED else tensor.name
-        argument.name_hint = SSAValue.extract_valid_name(name)
+        hint = f"arg{n}" if tensor.name == UNNAMED else tensor.name
+        argument.name_hint = SSAValue.extract_valid_name(hint)
         values[tensor] = argument
     builder = Builder(InsertPoint.at_end(block))
     for tensor in order:
