@@ -12,6 +12,7 @@ from xdsl.ir import SSAValue
 
 from tilewright.dialects.assembly import i64_attr
 from tilewright.dialects.sym import Expr, Relation
+from tilewright.dialects.sym.analysis import value_symbol
 from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import DimDistribution, distributed
@@ -157,10 +158,13 @@ def base_symbol(copy: CopyOp, buffer: SSAValue) -> Expr | None:
 
 
 def base_of(kernel: KernelOp, number: int) -> Expr | None:
-    """The base address symbol of argument `number`; None for scratch ("" in `bases`), which is aligned to 256 bytes."""
+    """The base address symbol of argument `number`; None for scratch ("" in `bases`), which is aligned to 256 bytes.
+
+    A kernel without `bases` says nothing of its addresses: each is a symbol of which nothing is known.
+    """
     names = kernel.bases
     if number >= len(names):
-        return None
+        return value_symbol(kernel.arguments[number])
     return Expr.symbol(names[number]) if names[number] else None
 
 
