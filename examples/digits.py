@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -26,11 +27,11 @@ def split() -> tuple[Part, Part]:
 
     Images are f32 [n, 64] from 0 to 1.
     """
-    from sklearn.datasets import load_digits  # pyright: ignore[reportUnknownVariableType]
+    from sklearn.datasets import load_digits  # pyright: ignore[reportUnknownVariableType]  # scikit-learn has no types
 
-    digits = load_digits()
-    images = (digits.data / 16).astype(np.float32)  # pyright: ignore
-    labels = np.asarray(digits.target)  # pyright: ignore
+    digits: Any = load_digits()
+    images = (digits.data / 16).astype(np.float32)
+    labels = np.asarray(digits.target)
     order = np.random.default_rng(2026).permutation(len(images))
     cut = len(images) * 4 // 5
     return (images[order[:cut]], labels[order[:cut]]), (images[order[cut:]], labels[order[cut:]])
