@@ -10,6 +10,7 @@ from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.lin.shapes import is_tensor
 from tilewright.dialects.location import location_of
 from tilewright.dialects.verify import verify_module
+from tilewright.lowering.host_requirements import check_statements
 from tilewright.runtime import dtypes
 from tilewright.runtime.backends.base import Backend
 from tilewright.runtime.backends.select import choose
@@ -56,7 +57,10 @@ def compile_module(module: ModuleOp, target: str = "auto", arch: str | None = No
     name = expect_one_of(entry_names(module), entry)
     choice = choose(target, arch)
     verify_module(module)
-    check_signature(next(op for op in module.ops if isinstance(op, func.FuncOp) and op.sym_name.data == name))
+    function = next(op for op in module.ops if isinstance(op, func.FuncOp) and op.sym_name.data == name)
+    check_signature(function)
+    # Before any pass uses the statements: of such that clash anything would follow.
+    check_statements(module, function)
     compiled = CompiledEntry(module, name, choice.arch)
     if choice.backend != "reference":
         # What is wrong with the program shows when it is compiled, not when it is called.
