@@ -94,3 +94,22 @@ def test_targets_agree_on_shape_and_dtype_and_the_reference_lowers_nothing():
     assert (kernel(x).shape, kernel(x).dtype) == ((3, 5), np.float16)
     np.testing.assert_array_equal(got, np.full((3, 5), 0.2, np.float16))
     assert reference.stats()["kernels"] == []
+
+
+@pytest.mark.parametrize(
+    ("example", "sizes"),
+    [
+        (batch_matmul.EXAMPLE, {"B": 1, "M": 728, "N": 724, "K": 16}),
+        (batch_matmul.EXAMPLE, {"B": 2, "M": 727, "N": 733, "K": 17}),
+        (matmul_bias_relu.EXAMPLE, {"B": 1, "M": 2049}),
+    ],
+    ids=["whole vectors", "primes", "bias and relu"],
+)
+def test_products_large_enough_for_the_large_schedule(example: Example, sizes: dict[str, int]):
+    module = tw.build_module(example.build())
+    kernel = tw.compile(module, target="sim")
+    arrays = example.inputs(np.random.default_rng(5), sizes)
+    expected = run_reference(module, "main", arrays, sizes)[0]
+    assert (mismatch := compare(kernel(*arrays), expected)) is None, str(mismatch)
+    (used,) = [k for k in kernel.stats()["kernels"] if k["compiled"]]
+    assert used["name"].endswith("_large")
