@@ -26,6 +26,7 @@ from tilewright.passes.tile_analysis import (
     IterationDims,
     KernelScopes,
     buf,
+    contiguous_dim,
     copies,
     global_side,
     iteration_dims,
@@ -76,8 +77,9 @@ class VectorisePass(TilewrightPass):
                     wanted[d] = min(wanted.get(d, width), width)
         product = product_of(kernel)
         if product is not None:
+            narrow = stored_dims(kernel, dims, scopes)
             for d in dims.dims[product.acc]:
-                if d is not None:
+                if d is not None and d not in narrow:
                     wanted.setdefault(d, ACCESS_BYTES // bytes_of(buf(product.acc).element))
         if not wanted:
             return
@@ -166,6 +168,21 @@ def base_of(kernel: KernelOp, number: int) -> Expr | None:
     if number >= len(names):
         return value_symbol(kernel.arguments[number])
     return Expr.symbol(names[number]) if names[number] else None
+
+
+def stored_dims(kernel: KernelOp, dims: IterationDims, scopes: KernelScopes) -> set[int]:
+    """Iteration dims along which results are contiguous in global memory.
+
+    Where such a store cannot be wide, a thread must not have neighbours: the lanes of a warp then fill whole sectors.
+    """
+    found: set[int] = set()
+    for copy in copies(kernel):
+        if copy.spaces == ("fragment", "global"):
+            axis = contiguous_dim(copy, scopes)
+            d = None if axis is None else dims.dims[copy.source][axis]
+            if d is not None:
+                found.add(d)
+    return found
 
 
 def fitting_width(width: int, size: int) -> int:
