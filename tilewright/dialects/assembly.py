@@ -98,6 +98,15 @@ def parse_i64(parser: Parser) -> IntegerAttr:
     return IntegerAttr(parser.parse_integer(), i64)
 
 
+def parse_type_of(parser: Parser, kind: type[T], spelled: str) -> T:
+    """A type of one class; another one is an error at the type."""
+    position = parser.pos
+    found = parser.parse_type()
+    if not isinstance(found, kind):
+        parser.raise_error(f"expected a {spelled} type, got {found}", position, parser.pos)
+    return found
+
+
 def parse_word(parser: Parser, allowed: Sequence[str], what: str) -> StringAttr:
     """One keyword of `allowed`; anything else is an error that lists them."""
     position = parser.pos

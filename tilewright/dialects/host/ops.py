@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import (
     SymbolRefAttr,
     TensorType,
 )
-from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
@@ -273,7 +273,10 @@ class DispatchOp(IRDLOperation):
             while parser.parse_optional_keyword("case"):
                 name = parser.parse_str_literal()
                 predicates = _parse_relations(parser) if parser.parse_optional_keyword("when") else []
-                cases.append((name, predicates, parser.parse_region()))
+                body = parser.parse_region()
+                if body.first_block is None:
+                    body.add_block(Block())  # an empty case does nothing
+                cases.append((name, predicates, body))
         op = cls(cases)
         op.attributes.update(parse_extra_attributes(parser))
         return op

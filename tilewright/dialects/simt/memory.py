@@ -27,6 +27,7 @@ from xdsl.utils.exceptions import VerifyException
 from tilewright.dialects.assembly import (
     i64_attr,
     parse_optional_values,
+    parse_type_of,
     parse_value,
     print_optional_values,
 )
@@ -62,9 +63,7 @@ class SharedOp(IRDLOperation):
         parser.parse_keyword("at")
         offset = parser.parse_integer()
         parser.parse_punctuation(":")
-        type_ = parser.parse_type()
-        if not isinstance(type_, SharedType):
-            parser.raise_error(f"expected a !simt.smem type, got {type_}")
+        type_ = parse_type_of(parser, SharedType, "!simt.smem")
         return cls(offset, type_)
 
     def print(self, printer: Printer) -> None:
@@ -86,9 +85,7 @@ class RegsAllocOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> RegsAllocOp:
         parser.parse_punctuation(":")
-        type_ = parser.parse_type()
-        if not isinstance(type_, RegsType):
-            parser.raise_error(f"expected a !simt.regs type, got {type_}")
+        type_ = parse_type_of(parser, RegsType, "!simt.regs")
         return cls(type_)
 
     def print(self, printer: Printer) -> None:

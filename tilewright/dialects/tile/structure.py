@@ -32,7 +32,13 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from tilewright.dialects.assembly import i64_attr, parse_extra_attributes, parse_value, print_extra_attributes
+from tilewright.dialects.assembly import (
+    i64_attr,
+    parse_extra_attributes,
+    parse_type_of,
+    parse_value,
+    print_extra_attributes,
+)
 from tilewright.dialects.sym.attributes import DimsAttr, ExprAttr, RelationAttr, parse_expr_from, parse_relation_from
 from tilewright.dialects.sym.expr import Expr
 from tilewright.dialects.sym.relation import Relation
@@ -304,9 +310,7 @@ class AllocOp(IRDLOperation):
     def parse(cls, parser: Parser) -> AllocOp:
         offset = parser.parse_integer() if parser.parse_optional_keyword("at") else None
         parser.parse_punctuation(":")
-        type_ = parser.parse_type()
-        if not isinstance(type_, BufType):
-            parser.raise_error(f"expected a !tile.buf type, got {type_}")
+        type_ = parse_type_of(parser, BufType, "!tile.buf")
         return cls(type_, offset)
 
     def print(self, printer: Printer) -> None:
