@@ -14,6 +14,7 @@ _EPILOG = """examples:
   tilewright run softmax.mlir --dim M=100 --check        ... with one size given, compared with the reference
   tilewright run gemm.mlir --input a.npy --input b.npy --output results --backend sim
   tilewright compile gemm.mlir --arch sm_90a -o gemm     plan, CUDA source, cubins and a manifest
+  tilewright explain-shapes softmax.mlir                 shapes, symbols, and which checks a call makes
   tilewright doctor                                      what this machine has, and what to do about the rest
   tilewright cache stats                                 the folder of compiled kernels
 """
@@ -58,6 +59,9 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _add_run(commands.add_parser("run", help="run a program on given or made-up inputs", allow_abbrev=False))
     _add_compile(commands.add_parser("compile", help="compile a program ahead of time", allow_abbrev=False))
+    _program(
+        commands.add_parser("explain-shapes", help="say what is known of every shape, and why", allow_abbrev=False)
+    )
     _debug(commands.add_parser("doctor", help="say what this machine has, and what to do about the rest"))
     cache = commands.add_parser("cache", help="look after the folder of compiled kernels", allow_abbrev=False)
     cache.add_argument("action", choices=("stats", "verify", "clear"), help="what to do")
