@@ -333,6 +333,11 @@ def hidden_symbol(name: str) -> Expr:
     return _wrap(_atom("symbol", name, ()))
 
 
+def symbol_named(name: str) -> Expr:
+    """The symbol of a name that is known to be one, hidden or not."""
+    return _wrap(_atom("symbol", name, ()))
+
+
 def replace_atom(expr: Expr, old: Atom, new: Expr) -> Expr:
     """`expr` with every occurrence of `old`, those inside other atoms included, replaced by `new`."""
     products: list[Expr] = []

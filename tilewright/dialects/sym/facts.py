@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import gcd
 from typing import Final
 
@@ -15,7 +16,28 @@ from tilewright.dialects.sym.relation import Relation
 REFUTE_DEPTH: Final = 2
 """Facts combined to show a relation false everywhere. An UNKNOWN costs both searches, and DISPROVED saves a mask less
 often than PROVED does."""
+MAX_NAMED: Final = 12
+"""Statements that a contradiction spells out, beside the first."""
 _DECIDED: Final = {True: Answer.PROVED, False: Answer.DISPROVED}
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Statements that cannot all hold."""
+
+    statements: frozenset[str]
+    """Each with the reason it was given, such as a location."""
+    derived: str
+    """What they would give, as in `S1 == 0`; empty where no single value tells."""
+
+    def __str__(self) -> str:
+        follows = f": {self.derived} would follow" if self.derived else ""
+        if len(self.statements) == 1:
+            return f"{next(iter(self.statements))} holds for no value{follows}"
+        first, *others = sorted(self.statements)
+        if len(others) > MAX_NAMED:
+            others = [*others[:MAX_NAMED], f"{len(others) - MAX_NAMED} more"]
+        return f"{first} contradicts {' and '.join(others)}{follows}"
 
 
 class Facts:
@@ -115,24 +137,26 @@ class Facts:
             result |= knowledge.all_reasons() if found is None else found
         return result
 
-    def contradiction(self) -> str | None:
-        """The statements that cannot all hold, in one line, or None when no contradiction is found."""
+    def conflict(self) -> Conflict | None:
+        """Statements that cannot all hold, or None when none are found."""
         knowledge = self._knowledge
         knowledge.settle()
-        reasons = knowledge.contradiction
-        if reasons is None:
-            for expr, why in knowledge.facts.items():
-                # Facts refuted by the others, such as S >= W + 1 and W >= S.
-                found = nonnegative(knowledge, -expr - 1, depth=REFUTE_DEPTH)
-                if found is not None:
-                    reasons = why | found
-                    break
-        if reasons is None:
+        if knowledge.contradiction is not None:
+            return Conflict(knowledge.contradiction, knowledge.derived)
+        if len(knowledge.witnesses()):
+            # Everything known holds at a point.
             return None
-        if len(reasons) == 1:
-            return f"{next(iter(reasons))} holds for no value"
-        first, *others = sorted(reasons)
-        return f"{first} contradicts {' and '.join(others)}"
+        for expr, why in knowledge.facts.items():
+            # Facts refuted by the others, such as S*T >= W + 1 and W >= S*T.
+            found = nonnegative(knowledge, -expr - 1, depth=REFUTE_DEPTH)
+            if found is not None:
+                return Conflict(why | found, "")
+        return None
+
+    def contradiction(self) -> str | None:
+        """The statements that cannot all hold, in one line, or None when no contradiction is found."""
+        conflict = self.conflict()
+        return None if conflict is None else str(conflict)
 
     def _prove(self, relation: Relation) -> Answer:
         knowledge = self._knowledge

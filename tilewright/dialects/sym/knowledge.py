@@ -17,7 +17,9 @@ from typing import Final, TypeAlias
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.sym import bounds
 from tilewright.dialects.sym.bounds import Interval
-from tilewright.dialects.sym.expr import Atom, Expr, Monomial, divide_monomial, from_terms, hidden_symbol
+from tilewright.dialects.sym.chains import Chains
+from tilewright.dialects.sym.expr import Atom, Expr, Monomial, divide_monomial, from_terms, hidden_symbol, symbol_named
+from tilewright.dialects.sym.rewrites import euclid_step, is_rule, rewritten
 from tilewright.dialects.sym.witness import Witnesses
 
 Reasons: TypeAlias = "frozenset[str]"
@@ -26,6 +28,10 @@ MAX_SUBSTITUTE_TERMS: Final = 64
 """Width of an expression that may stand for a symbol; a wider equality stays a pair of inequalities."""
 PROPAGATION_ROUNDS: Final = 3
 """Rounds in which inequalities narrow ranges. Longer chains are left to the prover; `x < y, y < x` would never end."""
+MAX_RULES: Final = 16
+"""Rewrite rules kept; further equalities between products stay pairs of inequalities."""
+MAX_CHAIN_STARTS: Final = 64
+"""Nodes of the graph of differences up to which cycles are looked for from every one."""
 MAX_QUEUE: Final = 20_000
 """Statements derived in one go above which the rest is dropped: knowing less is always right."""
 
@@ -96,6 +102,13 @@ def linear_symbol(expr: Expr) -> tuple[Atom, int, int] | None:
     return monomial[0], coefficient, expr.constant_term
 
 
+def _statement(kind: str, expr: Expr, modulus: int) -> str:
+    """The text of a statement on visible symbols; empty where a symbol is hidden."""
+    if any("%" in name for name in expr.symbols):
+        return ""
+    return f"{expr} mod {modulus} == 0" if kind == "mod" else f"{expr} {'==' if kind == 'eq' else '>='} 0"
+
+
 @dataclass(slots=True)
 class Knowledge:
     """The closed-up consequences of the statements added so far."""
@@ -107,12 +120,19 @@ class Knowledge:
     """Expressions in two or more symbols that are non-negative."""
     congruences: dict[tuple[Expr, int], Reasons] = field(default_factory=lambda: {})
     """(e, k): k divides e; only those that no substitution expresses."""
+    rules: dict[Expr, Reasons] = field(default_factory=lambda: {})
+    """Expressions that are 0 and serve as rewrite rules (`rewrites.py`)."""
     contradiction: Reasons | None = None
+    derived: str = ""
+    """Where a contradiction shows: values that the statements it names would give to symbols."""
     stale: bool = False
     """Whether inequalities have come in since ranges were last narrowed."""
     _queue: list[tuple[str, Expr, int, Reasons]] = field(default_factory=lambda: [])
+    decided: dict[Atom, tuple[Expr | None, Reasons]] = field(default_factory=lambda: {})
+    """Divisions by symbols that the prover has decided, or has failed to (None); it fills this in."""
     _atom_ranges: dict[Atom, Interval] = field(default_factory=lambda: {})
     _witnesses: Witnesses | None = None
+    _chains: Chains | None = None
 
     def copy(self) -> Knowledge:
         """An independent copy: additions to one are not seen by the other."""
@@ -121,7 +141,9 @@ class Knowledge:
             {name: r.copy() for name, r in self.ranges.items()},
             dict(self.facts),
             dict(self.congruences),
+            dict(self.rules),
             self.contradiction,
+            self.derived,
             self.stale,
         )
 
@@ -140,25 +162,35 @@ class Knowledge:
         self._run([("mod", expr, modulus, reasons)])
 
     def normal(self, expr: Expr) -> Expr:
-        """`expr` with solved symbols replaced."""
-        if self.solved.keys().isdisjoint(expr.symbols):
-            return expr
-        return expr.substitute({name: self.solved[name][0] for name in expr.symbols if name in self.solved})
+        """`expr` with solved symbols replaced and rewrite rules applied."""
+        if not self.solved.keys().isdisjoint(expr.symbols):
+            expr = expr.substitute({name: self.solved[name][0] for name in expr.symbols if name in self.solved})
+        return rewritten(expr, self.rules) if self.rules else expr
 
     def solution_reasons(self, expr: Expr) -> Reasons:
-        """Labels of the statements that solved the symbols of `expr`."""
-        return _NONE.union(*(self.solved[name][1] for name in expr.symbols if name in self.solved))
+        """Labels of the statements that solved the symbols of `expr`, and of the rules that may apply to it."""
+        result = _NONE.union(*(self.solved[name][1] for name in expr.symbols if name in self.solved))
+        if not self.rules:
+            return result
+        symbols = expr.symbols.union(*(self.solved[name][0].symbols for name in expr.symbols if name in self.solved))
+        waiting = dict(self.rules)
+        while applying := [r for r in waiting if all(a.symbols <= symbols for a in r.leading_term[0])]:
+            for rule in applying:
+                symbols |= rule.symbols
+                result |= waiting.pop(rule)
+        return result
 
     def all_reasons(self) -> Reasons:
         """Labels of all statements that anything known rests on."""
         sets = [why for _, why in self.solved.values()]
         sets += [why for known in self.ranges.values() for why in (known.low_reasons, known.high_reasons)]
-        return _NONE.union(*sets, *self.facts.values(), *self.congruences.values())
+        return _NONE.union(*sets, *self.facts.values(), *self.congruences.values(), *self.rules.values())
 
     def _run(self, statements: list[tuple[str, Expr, int, Reasons]]) -> None:
         self._queue.extend(statements)
         self._atom_ranges.clear()
-        self._witnesses = None
+        self.decided.clear()
+        self._witnesses = self._chains = None
         done = 0
         while self._queue and self.contradiction is None and done < MAX_QUEUE:
             done += 1
@@ -169,6 +201,7 @@ class Knowledge:
         self._queue.clear()
 
     def _take(self, kind: str, expr: Expr, modulus: int, reasons: Reasons) -> None:
+        stated = expr
         reasons = reasons | self.solution_reasons(expr)
         expr = self.normal(expr)
         if kind == "ge":
@@ -177,6 +210,13 @@ class Knowledge:
             self._zero(expr, reasons)
         else:
             self._divisible(expr, modulus, reasons)
+        if self.contradiction is not None and not self.derived:
+            self.derived = self._values_of(stated) if expr.constant is not None else _statement(kind, expr, modulus)
+
+    def _values_of(self, expr: Expr) -> str:
+        """What the symbols of a statement that cannot hold are by the other statements, as in `S == 0`."""
+        values = [f"{name} == {self.solved[name][0]}" for name in sorted(expr.symbols) if name in self.solved]
+        return ", ".join(v for v in values if "%" not in v)
 
     def _nonnegative(self, expr: Expr, reasons: Reasons) -> None:
         expr, reasons = self._without_factors(expr, reasons)
@@ -222,11 +262,13 @@ class Knowledge:
             return
         self.stale = True
         self._atom_ranges.clear()
+        self.decided.clear()
         if known.low is None or known.high is None:
             return
         both = known.low_reasons | known.high_reasons
         if known.low > known.high:
             self.contradiction = both
+            self.derived = f"{name} >= {known.low} and {name} <= {known.high}" if "%" not in name else ""
         elif known.low == known.high:
             self._solve(name, Expr.const(known.low), both)
 
@@ -258,12 +300,28 @@ class Knowledge:
             if monomial[0].name not in solution.symbols and solution.size <= MAX_SUBSTITUTE_TERMS:
                 self._solve(monomial[0].name, solution, reasons)
                 return
+        step = euclid_step(expr)
+        if step is not None:
+            unknown, size, shift = step
+            if shift.size < MAX_SUBSTITUTE_TERMS:
+                # x = t - shift, for a new integer t: what is left has smaller coefficients.
+                fresh = hidden_symbol(f"{unknown[0].name}%t")
+                self._solve(unknown[0].name, fresh - shift, reasons)
+                self._queue.append(("eq", expr, 0, reasons))
+                return
+        for monomial, coefficient in expr.terms:
+            if len(monomial) == 1 and monomial[0].kind == "symbol" and abs(coefficient) > 1:
+                self._queue.append(("mod", expr - from_terms({monomial: coefficient}), coefficient, reasons))
+                break
         self._keep_zero(expr, reasons)
 
     def _keep_zero(self, expr: Expr, reasons: Reasons) -> None:
+        if is_rule(expr) and len(self.rules) < MAX_RULES:
+            self.rules.setdefault(expr, reasons)
+        # Both sides stay inequalities too: elimination and ranges work with those.
         self._nonnegative(expr, reasons)
         if self.contradiction is None:
-            self._queue.append(("ge", -expr, 0, reasons))
+            self._nonnegative(-expr, reasons)
 
     def _divisible(self, expr: Expr, modulus: int, reasons: Reasons) -> None:
         modulus = abs(modulus)
@@ -293,7 +351,8 @@ class Knowledge:
                 with suppress(TilewrightError):
                     self.solved[other] = (value.substitute({name: solution}), why | reasons)
         self.solved[name] = (solution, reasons)
-        symbol = Expr.symbol(name) if "%" not in name else hidden_symbol(name)
+        symbol = symbol_named(name)
+        rules = [(rule, self.rules.pop(rule)) for rule in list(self.rules) if name in rule.symbols]
         known = self.ranges.pop(name, None)
         if known is not None:
             if known.low is not None:
@@ -304,8 +363,10 @@ class Knowledge:
             self._queue.append(("ge", expr, 0, self.facts.pop(expr)))
         for expr, modulus in [key for key in self.congruences if name in key[0].symbols]:
             self._queue.append(("mod", expr, modulus, self.congruences.pop((expr, modulus))))
+        self._queue.extend(("eq", rule, 0, why) for rule, why in rules)
         self.stale = True
         self._atom_ranges.clear()
+        self.decided.clear()
 
     def witnesses(self) -> Witnesses:
         """Points where all of this holds, to refute relations by; there must be no contradiction."""
@@ -317,6 +378,7 @@ class Knowledge:
 
     def settle(self) -> None:
         """Narrow the ranges of symbols by the inequalities between them, a bounded number of times."""
+        narrowed = self.stale
         for _ in range(PROPAGATION_ROUNDS):
             if not self.stale or self.contradiction is not None:
                 break
@@ -324,7 +386,41 @@ class Knowledge:
             for expr, reasons in list(self.facts.items()):
                 if expr in self.facts and self.contradiction is None:
                     self._propagate(expr, reasons)
+        if self.contradiction is None and self.facts and narrowed:
+            self._narrow_by_chains()
         self.stale = False
+
+    def _narrow_by_chains(self) -> None:
+        """Narrow ranges by chains of differences of any length, and find those that contradict themselves."""
+        chains = self.chains()
+        if not chains.count:
+            return
+        weights, before = chains.longest(())
+        found: list[tuple[Monomial, int | None, int | None, Reasons]] = [
+            (node, low, None, chains.path(before, (), node)) for node, low in weights.items()
+        ]
+        if len(chains.edges) <= MAX_CHAIN_STARTS:
+            for start in chains.edges:
+                weights, before = chains.longest(start)
+                if () in weights and chains.cycle is None:
+                    found.append((start, None, -weights[()], chains.path(before, start, ())))
+        if chains.cycle is not None:
+            self.contradiction = chains.cycle
+            return
+        for node, low, high, reasons in found:
+            if len(node) != 1 or node[0].kind != "symbol":
+                continue
+            known = self.ranges.get(node[0].name, SymbolRange())
+            if low is not None and (known.low is None or low > known.low):
+                self._run([("ge", symbol_named(node[0].name) - low, 0, reasons)])
+            if high is not None and (known.high is None or high < known.high):
+                self._run([("ge", -symbol_named(node[0].name) + high, 0, reasons)])
+
+    def chains(self) -> Chains:
+        """The differences among the facts, as a graph."""
+        if self._chains is None:
+            self._chains = Chains(self)
+        return self._chains
 
     def _propagate(self, expr: Expr, reasons: Reasons) -> None:
         for monomial, coefficient in expr.terms:

@@ -42,6 +42,9 @@ class Witnesses:
             if self._repaired(point) and all(point != other for other, _ in self._points):
                 self._points.append((point, seed))
 
+    def __len__(self) -> int:
+        return len(self._points)
+
     def seen(self, expr: Expr) -> tuple[bool, bool, bool]:
         """Whether the expression is below 0, is 0, and is above 0, at some point."""
         below = zero = above = False
