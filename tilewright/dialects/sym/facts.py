@@ -8,14 +8,17 @@ from typing import Final
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.sym.bounds import Interval
-from tilewright.dialects.sym.expr import Expr, as_expr, from_terms, replace_atom
+from tilewright.dialects.sym.expr import Expr, as_expr, from_terms
 from tilewright.dialects.sym.knowledge import Knowledge, as_congruence, content
+from tilewright.dialects.sym.operators import replace_atom
 from tilewright.dialects.sym.prove import Answer, best_range, never_zero, nonnegative
 from tilewright.dialects.sym.relation import Relation
 
 REFUTE_DEPTH: Final = 2
 """Facts combined to show a relation false everywhere. An UNKNOWN costs both searches, and DISPROVED saves a mask less
 often than PROVED does."""
+MAX_QUERY_TERMS: Final = 512
+"""Terms of a question above which its form and its interval are all that is looked at."""
 MAX_NAMED: Final = 12
 """Statements that a contradiction spells out, beside the first."""
 _DECIDED: Final = {True: Answer.PROVED, False: Answer.DISPROVED}
@@ -172,6 +175,8 @@ class Facts:
                 return Answer.PROVED
             if high is not None and high < 0:
                 return Answer.DISPROVED
+            if expr.size > MAX_QUERY_TERMS:
+                return Answer.UNKNOWN
             below, zero, above = knowledge.witnesses().seen(expr)
             if not below and nonnegative(knowledge, expr) is not None:
                 return Answer.PROVED
@@ -183,6 +188,8 @@ class Facts:
             return _DECIDED[expr.constant == 0]
         if never_zero(expr):
             return Answer.DISPROVED
+        if expr.size > MAX_QUERY_TERMS:
+            return Answer.UNKNOWN
         factor = content(expr)
         congruence = as_congruence(from_terms({m: c // factor for m, c in expr.terms}))
         if congruence is not None:

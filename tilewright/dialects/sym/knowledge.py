@@ -26,6 +26,8 @@ Reasons: TypeAlias = "frozenset[str]"
 
 MAX_SUBSTITUTE_TERMS: Final = 64
 """Width of an expression that may stand for a symbol; a wider equality stays a pair of inequalities."""
+MAX_FACT_TERMS: Final = 512
+"""Width of a statement above which it is dropped."""
 PROPAGATION_ROUNDS: Final = 3
 """Rounds in which inequalities narrow ranges. Longer chains are left to the prover; `x < y, y < x` would never end."""
 MAX_RULES: Final = 16
@@ -201,6 +203,8 @@ class Knowledge:
         self._queue.clear()
 
     def _take(self, kind: str, expr: Expr, modulus: int, reasons: Reasons) -> None:
+        if expr.size > MAX_FACT_TERMS:
+            return
         stated = expr
         reasons = reasons | self.solution_reasons(expr)
         expr = self.normal(expr)

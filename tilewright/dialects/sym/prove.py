@@ -20,8 +20,9 @@ from tilewright.dialects.sym import bounds
 from tilewright.dialects.sym.bounds import Interval
 from tilewright.dialects.sym.boxes import prove_on_boxes
 from tilewright.dialects.sym.divisions import nested_definitions, positive_divisor, relaxed
-from tilewright.dialects.sym.expr import Atom, Expr, Monomial, divide_monomial, from_terms, replace_atom
+from tilewright.dialects.sym.expr import Atom, Expr, Monomial, divide_monomial, from_terms
 from tilewright.dialects.sym.knowledge import Fact, Knowledge, Reasons, content, tighten
+from tilewright.dialects.sym.operators import replace_atom
 from tilewright.dialects.sym.simplify import simplified
 
 MAX_DEPTH: Final = 6
