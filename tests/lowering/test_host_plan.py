@@ -190,6 +190,12 @@ def test_a_proved_index_width_leaves_no_choice():
     assert not any("ceildiv" in guard for guard in guards(module)), "the grid is proved to fit"
 
 
+def test_a_bound_that_is_never_kept_leaves_64_bits_alone():
+    """y is contiguous: 2^16 rows of 2^16 elements at the least."""
+    symbols = SYMBOLS.replace("{min = 1}", "{min = 65536}").replace("@N", "@N {min = 65536}")
+    assert case_names(planned(symbols + COPY + HOST)) == ["vector64", "general64"]
+
+
 def test_a_size_that_no_vector_divides_is_moved_one_by_one():
     text = (SYMBOLS + COPY + HOST).replace("N>", "7>").replace("N]", "7]").replace("?x?x", "?x7x").replace("[N,", "[7,")
     text = text.replace("N ceildiv 32", "1")
