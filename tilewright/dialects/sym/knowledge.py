@@ -22,7 +22,7 @@ from tilewright.dialects.sym.expr import Atom, Expr, Monomial, divide_monomial, 
 from tilewright.dialects.sym.rewrites import euclid_step, is_rule, rewritten
 from tilewright.dialects.sym.witness import Witnesses
 
-Reasons: TypeAlias = "frozenset[str]"
+Reasons: TypeAlias = "frozenset[Statement]"
 
 MAX_SUBSTITUTE_TERMS: Final = 64
 """Width of an expression that may stand for a symbol; a wider equality stays a pair of inequalities."""
@@ -38,6 +38,20 @@ MAX_QUEUE: Final = 20_000
 """Statements derived in one go above which the rest is dropped: knowing less is always right."""
 
 _NONE: Final[Reasons] = frozenset()
+
+
+class Statement:
+    """What was stated and where, as a label of what follows from it; its text is made when it is asked for."""
+
+    __slots__ = ("reason", "what")
+
+    def __init__(self, what: tuple[object, ...], reason: str) -> None:
+        self.what = what
+        self.reason = reason
+
+    def __str__(self) -> str:
+        statement = " ".join(map(str, self.what))
+        return f"{statement} ({self.reason})" if self.reason else statement
 
 
 @dataclass(slots=True)
@@ -151,6 +165,43 @@ class Knowledge:
 
     # Statements ------------------------------------------------------------------------------------------------------
 
+    def declare(self, name: str, low: int | None, high: int | None, modulus: int, reason: str) -> None:
+        """State that `low <= name <= high` and that `modulus`, at least 1, divides it; None is no bound."""
+        divides: Reasons = _NONE
+        if modulus > 1:
+            divides = frozenset((Statement((name, "mod", modulus, "== 0"), reason),))
+        above: Reasons = _NONE if low is None else frozenset((Statement((name, ">=", low), reason),))
+        below: Reasons = _NONE if high is None else frozenset((Statement((name, "<=", high), reason),))
+        if not self._is_new(name):
+            symbol = symbol_named(name)
+            if modulus > 1:
+                self.add_congruence(symbol, modulus, divides)
+            if low is not None:
+                self.add_nonnegative(symbol - low, above)
+            if high is not None:
+                self.add_nonnegative(-symbol + high, below)
+            return
+        # The common case, without the detour over expressions.
+        if modulus > 1:
+            quotient = f"{name}%{modulus}"
+            self.solved[name] = (hidden_symbol(quotient) * modulus, divides)
+            above, below = above | divides, below | divides
+            name = quotient
+            low = None if low is None else -(-low // modulus)
+            high = None if high is None else high // modulus
+        if low is not None:
+            self._narrow(name, low, None, above)
+        if high is not None:
+            self._narrow(name, None, high, below)
+        self._run([])
+
+    def _is_new(self, name: str) -> bool:
+        """Whether nothing is known of the symbol."""
+        if name in self.ranges or name in self.solved:
+            return False
+        known = (*self.facts, *self.rules, *(e for e, _ in self.congruences), *(e for e, _ in self.solved.values()))
+        return all(name not in e.symbols for e in known)
+
     def add_nonnegative(self, expr: Expr, reasons: Reasons) -> None:
         """State that `expr >= 0`."""
         self._run([("ge", expr, 0, reasons)])
@@ -190,9 +241,7 @@ class Knowledge:
 
     def _run(self, statements: list[tuple[str, Expr, int, Reasons]]) -> None:
         self._queue.extend(statements)
-        self._atom_ranges.clear()
-        self.decided.clear()
-        self._witnesses = self._chains = None
+        self._forget()
         done = 0
         while self._queue and self.contradiction is None and done < MAX_QUEUE:
             done += 1
@@ -201,6 +250,12 @@ class Knowledge:
                 # A statement that grows over the size limits is dropped; so is one without a value, which cannot hold.
                 self._take(kind, expr, modulus, reasons)
         self._queue.clear()
+
+    def _forget(self) -> None:
+        """Drop what was worked out from less knowledge."""
+        self._atom_ranges.clear()
+        self.decided.clear()
+        self._witnesses = self._chains = None
 
     def _take(self, kind: str, expr: Expr, modulus: int, reasons: Reasons) -> None:
         if expr.size > MAX_FACT_TERMS:
@@ -265,8 +320,7 @@ class Knowledge:
         if not changed:
             return
         self.stale = True
-        self._atom_ranges.clear()
-        self.decided.clear()
+        self._forget()
         if known.low is None or known.high is None:
             return
         both = known.low_reasons | known.high_reasons
@@ -286,7 +340,8 @@ class Knowledge:
         if expr.constant_term % factor:
             self.contradiction = reasons
             return
-        expr = from_terms({m: c // factor for m, c in expr.terms})
+        if factor > 1:
+            expr = from_terms({m: c // factor for m, c in expr.terms})
         congruence = as_congruence(expr)
         if congruence is not None:
             numerator, size, remainder = congruence
@@ -300,7 +355,7 @@ class Knowledge:
         for monomial, coefficient in reversed(expr.terms):
             if len(monomial) != 1 or monomial[0].kind != "symbol" or abs(coefficient) != 1:
                 continue
-            solution = (expr - from_terms({monomial: coefficient})) * -coefficient
+            solution = from_terms({m: -c * coefficient for m, c in expr.terms if m is not monomial})
             if monomial[0].name not in solution.symbols and solution.size <= MAX_SUBSTITUTE_TERMS:
                 self._solve(monomial[0].name, solution, reasons)
                 return
@@ -369,8 +424,7 @@ class Knowledge:
             self._queue.append(("mod", expr, modulus, self.congruences.pop((expr, modulus))))
         self._queue.extend(("eq", rule, 0, why) for rule, why in rules)
         self.stale = True
-        self._atom_ranges.clear()
-        self.decided.clear()
+        self._forget()
 
     def witnesses(self) -> Witnesses:
         """Points where all of this holds, to refute relations by; there must be no contradiction."""
@@ -397,7 +451,7 @@ class Knowledge:
     def _narrow_by_chains(self) -> None:
         """Narrow ranges by chains of differences of any length, and find those that contradict themselves."""
         chains = self.chains()
-        if not chains.count:
+        if chains.count < 2:
             return
         weights, before = chains.longest(())
         found: list[tuple[Monomial, int | None, int | None, Reasons]] = [
@@ -427,22 +481,40 @@ class Knowledge:
         return self._chains
 
     def _propagate(self, expr: Expr, reasons: Reasons) -> None:
-        for monomial, coefficient in expr.terms:
+        """Narrow the range of each symbol that stands alone in a term of the fact, by the ranges of the other terms."""
+        highs = [
+            bounds.scale(bounds.monomial_range(monomial, self.atom_range), coefficient)[1]
+            for monomial, coefficient in expr.terms
+        ]
+        if highs.count(None) > 1:
+            return
+        for i, (monomial, coefficient) in enumerate(expr.terms):
             if len(monomial) != 1 or monomial[0].kind != "symbol":
                 continue
+            others = [high for j, high in enumerate(highs) if j != i and high is not None]
             name = monomial[0].name
-            rest = expr - from_terms({monomial: coefficient})
-            if name in rest.symbols:
+            if len(others) < len(highs) - 1 or any(
+                name in a.symbols for m, _ in expr.terms if m is not monomial for a in m
+            ):
                 continue
-            high = bounds.expr_range(rest, self.atom_range)[1]
-            if high is None:
-                continue
-            # c*x >= -rest >= -high
+            # coefficient * x >= -(greatest value of the others)
+            high = sum(others)
+            known = self.ranges.get(name) or SymbolRange()
+            if coefficient > 0:
+                bound = -(high // coefficient)
+                if known.low is not None and known.low >= bound:
+                    continue
+            else:
+                bound = high // -coefficient
+                if known.high is not None and known.high <= bound:
+                    continue
+            rest = from_terms({m: c for m, c in expr.terms if m is not monomial})
             why = reasons | self.range_reasons(rest, upper=True)
-            bound = Expr.const(high) + from_terms({monomial: coefficient})
-            self._run([("ge", bound, 0, why)])
+            self._narrow(name, bound if coefficient > 0 else None, None if coefficient > 0 else bound, why)
+            self._run([])
             if expr not in self.facts or self.contradiction is not None:
                 return
+            highs[i] = bounds.scale(self.atom_range(monomial[0]), coefficient)[1]
 
     def atom_range(self, atom: Atom) -> Interval:
         """The interval of an atom that these ranges give."""
@@ -469,7 +541,7 @@ class Knowledge:
 
     def range_reasons(self, expr: Expr, upper: bool = False) -> Reasons:
         """Labels that the lower (upper) end of the interval of `expr` rests on; for products and atoms, all of them."""
-        result: set[str] = set()
+        result: set[Statement] = set()
         for monomial, coefficient in expr.terms:
             plain = len(monomial) == 1 and monomial[0].kind == "symbol"
             for name in frozenset[str]().union(*(a.symbols for a in monomial)):

@@ -31,17 +31,25 @@ def substituted(expr: Expr, values: Mapping[str, Expr | int]) -> Expr:
     if expr.symbols.isdisjoint(values):
         return expr
     products: list[Expr] = []
+    kept: dict[Monomial, int] = {}
     for monomial, coefficient in expr.terms:
-        product = Expr.const(coefficient)
-        for atom in monomial:
+        affected = [atom for atom in monomial if not atom.symbols.isdisjoint(values)]
+        if not affected:
+            kept[monomial] = coefficient
+            continue
+        others = tuple([atom for atom in monomial if atom.symbols.isdisjoint(values)])
+        product = _substitute_atom(affected[0], values)
+        for atom in affected[1:]:
             product = product * _substitute_atom(atom, values)
+        if others or coefficient != 1:
+            product = product * from_terms({others: coefficient})
         products.append(product)
-    return total(products)
+    if kept:
+        products.append(from_terms(kept))
+    return products[0] if len(products) == 1 else total(products)
 
 
 def _substitute_atom(atom: Atom, values: Mapping[str, Expr | int]) -> Expr:
-    if atom.symbols.isdisjoint(values):
-        return wrap(atom)
     if atom.kind == "symbol":
         return as_expr(values[atom.name])
     return rebuild_atom(atom.kind, [substituted(a, values) for a in atom.args])

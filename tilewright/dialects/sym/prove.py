@@ -244,7 +244,11 @@ def nonnegative(knowledge: Knowledge, expr: Expr, depth: int = MAX_DEPTH) -> Rea
     """The labels of statements from which `expr >= 0` follows, or None when no proof is found within the budget."""
     knowledge.settle()
     try:
-        normal, why = _decided(knowledge, knowledge.normal(expr))
+        normal = knowledge.normal(expr)
+        weaker = relaxed(normal, (1, -1))
+        if weaker is not None and (low := knowledge.range_of(weaker)[0]) is not None and low >= 0:
+            return knowledge.range_reasons(normal)
+        normal, why = decided(knowledge, normal)
         expr = simplified(knowledge, normal)
         if expr is not normal:
             why |= knowledge.range_reasons(normal)
@@ -262,7 +266,7 @@ def _proof(knowledge: Knowledge, expr: Expr, depth: int) -> Reasons | None:
     if found is not None or expr.constant is not None:
         return found
     found = knowledge.chains().proves(tighten(expr))
-    if found is not None:
+    if found is not None or depth < 2:
         return found
     for signs in ((1, -1), (1,), (-1,)):
         weaker = relaxed(expr, signs)
@@ -276,15 +280,17 @@ def _proof(knowledge: Knowledge, expr: Expr, depth: int) -> Reasons | None:
             found = prove_on_boxes(knowledge, expr)
         if found is not None or search.steps <= 0:
             break
-    return found if found is not None or depth >= BOXES_AFTER else prove_on_boxes(knowledge, expr)
+    return found
 
 
-def _decided(knowledge: Knowledge, expr: Expr) -> tuple[Expr, Reasons]:
+def decided(knowledge: Knowledge, expr: Expr) -> tuple[Expr, Reasons]:
     """`expr` with each `x floordiv y`, y not a constant, that has to be 0 or -1 replaced by that, and the reasons.
 
     So `j floordiv N` is 0 where `0 <= j < N`, whatever the expression it stands in.
     """
     reasons = _NONE
+    if all(atom.kind == "symbol" for monomial, _ in expr.terms for atom in monomial):
+        return expr, reasons
     for atom in _symbolic_divisions(expr):
         found = knowledge.decided.get(atom)
         if found is None:
