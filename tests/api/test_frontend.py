@@ -20,6 +20,8 @@ from tilewright.dialects.sym import SymbolOp
 from tilewright.runtime.reference import ReferenceValue, run_reference
 
 B, M, N, K = tw.symbols("B M N K")
+ANY: Any = object()
+"""What no function takes."""
 
 
 def run(outputs: Tensor | list[Tensor], *inputs: Any) -> list[ReferenceValue]:
@@ -230,6 +232,26 @@ def test_a_shared_value_is_computed_once_and_deep_graphs_build() -> None:
         (lambda: tw.symbols(""), "symbols: expected names"),
         (lambda: tw.build_module(vector() + vector(), inputs=[]), "expected every placeholder in inputs"),
         (lambda: tw.build_module([]), "at least one output"),
+        (lambda: tw.build_module(ANY), "build_module: expected a tensor or several, got object"),
+        (lambda: tw.build_module([vector(), None]), "build_module: expected a tensor at 1, got NoneType"),  # pyright: ignore[reportArgumentType]
+        (lambda: tw.matmul(vector(), ANY), "matmul: expected a tensor at 1, got object"),
+        (lambda: tw.batch_matmul(ANY, vector()), "batch_matmul: expected a tensor at 0, got object"),
+        (lambda: tw.einsum("i,i->", vector(), ANY), "einsum: expected a tensor at 1, got object"),
+        (lambda: tw.einsum(ANY, vector()), "einsum: expected a spec such as"),
+        (lambda: tw.softmax(vector(), ANY), r"softmax: expected an axis in -1\.\.0, got <object"),
+        (lambda: tw.softmax(ANY), "softmax: expected a tensor at 0, got object"),
+        (lambda: tw.sum(vector(), axis=ANY), r"sum: expected an axis in -1\.\.0, got <object"),
+        (lambda: tw.sum(ANY), "sum: expected a tensor at 0, got object"),
+        (lambda: tw.transpose(vector(), "a"), "transpose: expected an axis in"),  # pyright: ignore[reportArgumentType]
+        (lambda: vector() + np.ones((2, 2)), r"number that float32 holds, got array\(\[\[1., 1.\], \["),  # pyright: ignore[reportOperatorIssue]
+        (lambda: tw.placeholder((2**63,)), r"expected a size below 2\^63, got 9223372036854775808"),
+        (lambda: tw.placeholder((M,), name="a b"), "placeholder: expected a name of letters.* got 'a b'"),
+        (lambda: tw.placeholder((M,), name=ANY), "placeholder: expected a name of letters.* got <object"),
+        (lambda: tw.symbols(ANY), "symbols: expected names such as 'B M', got <object"),
+        (lambda: tw.symbols("Q", min=ANY), "symbol Q: expected min to be a 64-bit integer, got <object"),
+        (lambda: tw.symbols("Q", max=2**70), "symbol Q: expected max to be a 64-bit integer, got 11805916207"),
+        (lambda: tw.symbols("Q", multiple_of=1.5), "symbol Q: expected multiple_of to be a 64-bit integer, got 1.5"),  # pyright: ignore[reportArgumentType]
+        (lambda: tw.symbols("Q", likely=[-1]), r"symbol Q: expected likely sizes of at least 0, got \[-1\]"),
     ],
 )
 def test_errors_at_the_call(call: Callable[[], object], message: str) -> None:

@@ -28,6 +28,7 @@ from tilewright.api.tensor import (
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.lin.casts import accumulator_type, cast_scalar, constant
 from tilewright.dialects.lin.elementwise import CastOp, MapOp
+from tilewright.dialects.source_text import one_line
 from tilewright.dialects.sym import Expr
 
 Body: TypeAlias = "Callable[[Scalars, Sequence[SSAValue]], SSAValue]"
@@ -144,7 +145,9 @@ def check_number(function: str, value: Any, dtype: str) -> None:
     else:
         fits = isinstance(value, Integral) and -(2**31) <= int(value) < 2**31
     if not fits:
-        raise TilewrightError(f"{function}: expected a tensor or a number that {dtype} holds, got {value!r}")
+        raise TilewrightError(
+            f"{function}: expected a tensor or a number that {dtype} holds, got {one_line(repr(value))}"
+        )
 
 
 def _number(value: SupportsFloat) -> float:
