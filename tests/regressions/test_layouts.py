@@ -1,4 +1,4 @@
-"""Tensors that are not contiguous: gapped, transposed, shifted, backwards; dims of size 1 with any stride; no copies."""
+"""Tensors that are not contiguous: gapped, transposed, shifted, backwards; odd strides of dims of size 1; no copies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectorised code keeps every bound that depends on a size, and nobody assumes an alignment that only some calls have."""
+"""Vectorised code keeps every bound that depends on a size, and assumes no alignment that only some calls have."""
 
 from __future__ import annotations
 
