@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from xdsl.ir import Dialect
 
-from tilewright.dialects.lin.body import YieldOp
+from tilewright.dialects.lin.access import AccessAttr
+from tilewright.dialects.lin.body import IndexOp, YieldOp
 from tilewright.dialects.lin.contraction import BatchMatmulOp, MatmulOp
 from tilewright.dialects.lin.elementwise import CastOp, MapOp
 from tilewright.dialects.lin.generic import GenericOp
 from tilewright.dialects.lin.group import GroupOp
 from tilewright.dialects.lin.reduction import ReduceOp
+from tilewright.dialects.lin.slice import SliceOp
 from tilewright.dialects.lin.softmax import SoftmaxOp
 from tilewright.dialects.lin.transpose import TransposeOp
 
@@ -18,6 +20,7 @@ Lin = Dialect(
     [
         GenericOp,
         YieldOp,
+        IndexOp,
         MapOp,
         ReduceOp,
         MatmulOp,
@@ -25,6 +28,8 @@ Lin = Dialect(
         SoftmaxOp,
         TransposeOp,
         CastOp,
+        SliceOp,
         GroupOp,
     ],
+    [AccessAttr],
 )
