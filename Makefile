@@ -8,9 +8,11 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 WORKERS ?= 2
 PYTEST_FLAGS ?=
+FUZZ_CASES ?= 100000
+FUZZ_OUTPUT ?= benchmarks/results/sym-fuzz-$(shell date +%F).json
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lit lint types format check wheel clean
+.PHONY: help demo test fuzz lit lint types format check wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z.]+:.*## ' Makefile | sed -E 's/^([a-z.]+):.*## /\1\t/' | while IFS="$$(printf '\t')" read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
@@ -28,6 +30,9 @@ demo: $(STAMP) ## compile, run and explain a kernel, on the GPU if there is one
 test: $(STAMP) ## run all tests; says what it skipped and why
 	@echo "test: pytest"
 	@"$(PY)" -m pytest -q -n $(WORKERS) -rs $(PYTEST_FLAGS)
+
+fuzz: $(STAMP) ## hold the symbolic algebra to its oracles in 100,000 random cases (some minutes)
+	@"$(PY)" -m tests.dialects.sym.fuzz --cases $(FUZZ_CASES) --workers $(WORKERS) --output $(FUZZ_OUTPUT)
 
 lit: $(STAMP) ## run the .mlir tests in processes of their own, as lit does
 	@"$(VENV)/bin/lit" -q tests/filecheck

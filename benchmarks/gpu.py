@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import torch
+import torch  # pyright: ignore[reportMissingImports]  # no dependency of the project: only this file uses it
 
 import tilewright as tw
 from examples import batch_matmul, elementwise_chain, matmul_bias_relu, row_softmax, transpose

@@ -10,11 +10,11 @@ import tilewright as tw
 from examples.example import Array, Example, Sizes, main, normal
 
 
-def build() -> tw.Tensor:
+def build(dtype: str = "float32") -> tw.Tensor:
     """[B, M, K] x [B, K, N]."""
     B, M, N, K = tw.symbols("B M N K")
-    a = tw.placeholder((B, M, K), "float32", name="a")
-    b = tw.placeholder((B, K, N), "float32", name="b")
+    a = tw.placeholder((B, M, K), dtype, name="a")
+    b = tw.placeholder((B, K, N), dtype, name="b")
     return tw.batch_matmul(a, b)
 
 

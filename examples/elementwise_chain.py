@@ -10,13 +10,13 @@ import tilewright as tw
 from examples.example import Array, Example, Sizes, main, normal
 
 
-def build() -> tw.Tensor:
+def build(dtype: str = "float32") -> tw.Tensor:
     """silu(x * scale + shift), rescaled by a value a row and clipped at 6."""
     M, N = tw.symbols("M N")
-    x = tw.placeholder((M, N), "float32", name="x")
-    scale = tw.placeholder((N,), "float32", name="scale")
-    shift = tw.placeholder((N,), "float32", name="shift")
-    row = tw.placeholder((M, 1), "float32", name="row")
+    x = tw.placeholder((M, N), dtype, name="x")
+    scale = tw.placeholder((N,), dtype, name="scale")
+    shift = tw.placeholder((N,), dtype, name="shift")
+    row = tw.placeholder((M, 1), dtype, name="row")
     return tw.minimum(tw.silu(x * scale + shift) * row, 6.0)
 
 

@@ -23,7 +23,8 @@ class Example:
 
     name: str
     title: str
-    build: Callable[[], tw.Tensor]
+    build: Callable[..., tw.Tensor]
+    """The result; takes the element type, float32 by default."""
     inputs: Callable[[np.random.Generator, Sizes], Sequence[Array]]
     sizes: Sequence[Sizes]
     """The sizes that the demo shows: a common one, an odd one, and a small or empty one."""

@@ -10,12 +10,12 @@ import tilewright as tw
 from examples.example import Array, Example, Sizes, main, normal
 
 
-def build() -> tw.Tensor:
+def build(dtype: str = "float32") -> tw.Tensor:
     """[B, M, 512] x [512, 256] + [256]."""
     B, M = tw.symbols("B M")
-    x = tw.placeholder((B, M, 512), "float32", name="x")
-    w = tw.placeholder((512, 256), "float32", name="w")
-    b = tw.placeholder((256,), "float32", name="b")
+    x = tw.placeholder((B, M, 512), dtype, name="x")
+    w = tw.placeholder((512, 256), dtype, name="w")
+    b = tw.placeholder((256,), dtype, name="b")
     return tw.relu(tw.matmul(x, w) + b)
 
 

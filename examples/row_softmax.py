@@ -10,10 +10,10 @@ import tilewright as tw
 from examples.example import Array, Example, Sizes, main, normal
 
 
-def build() -> tw.Tensor:
+def build(dtype: str = "float32") -> tw.Tensor:
     """softmax over the last axis of [M, N]."""
     M, N = tw.symbols("M N")
-    return tw.softmax(tw.placeholder((M, N), "float32", name="x"), axis=-1)
+    return tw.softmax(tw.placeholder((M, N), dtype, name="x"), axis=-1)
 
 
 def inputs(rng: np.random.Generator, sizes: Sizes) -> Sequence[Array]:

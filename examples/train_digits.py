@@ -43,5 +43,6 @@ def train() -> dict[str, Array]:
 
 if __name__ == "__main__":
     Path(WEIGHTS).parent.mkdir(exist_ok=True)
-    np.savez(WEIGHTS, **train())
+    weights = train()
+    np.savez(WEIGHTS, w1=weights["w1"], b1=weights["b1"], w2=weights["w2"], b2=weights["b2"])
     print(f"wrote {WEIGHTS}")

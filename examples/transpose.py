@@ -10,10 +10,10 @@ import tilewright as tw
 from examples.example import Array, Example, Sizes, main, normal
 
 
-def build() -> tw.Tensor:
+def build(dtype: str = "float32") -> tw.Tensor:
     """[M, N] -> [N, M]."""
     M, N = tw.symbols("M N")
-    return tw.transpose(tw.placeholder((M, N), "float32", name="x"), (1, 0))
+    return tw.transpose(tw.placeholder((M, N), dtype, name="x"), (1, 0))
 
 
 def inputs(rng: np.random.Generator, sizes: Sizes) -> Sequence[Array]:

@@ -144,6 +144,8 @@ def test_a_program_may_come_from_standard_input():
         (["--arch", "sm_1"], "arch: expected sm_<number>"),
         (["--entry", "nope"], "entry: expected one of main, got 'nope'"),
         (["--input", "nope.npy"], "--input nope.npy: cannot be read"),
+        (["--seed", "-1"], "--seed: expected a number of at least 0, got -1"),
+        (["--input", __file__], "expected a .npy file with one array of numbers"),
         (["--output", "/dev/null/x", "--backend", "reference"], "--output /dev/null/x"),
     ],
 )
@@ -165,6 +167,20 @@ def test_a_fault_in_the_program_points_into_it(tmp_path: Path):
     ran = tilewright("run", tmp_path / "bad.mlir")
     assert ran.code == 1
     assert "bad.mlir:2:15: error" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("signature", "message"),
+    [
+        ("%x : memref<4xf32>", "argument 0 of @main: expected a tensor or number of f32, f16, bf16"),
+        ("%x : tensor<4xf64>", "got tensor<4xf64"),
+    ],
+)
+def test_arguments_that_no_array_can_be(signature: str, message: str):
+    ran = tilewright("run", "-", stdin=f"func.func @main({signature}) {{ func.return }}")
+    assert ran.code == 1
+    assert message in ran.err
+    assert "<stdin>:1:1: error: " in ran.err
 
 
 def test_help_and_version_and_no_command(capsys: pytest.CaptureFixture[str]):

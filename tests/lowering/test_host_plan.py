@@ -12,6 +12,7 @@ from tilewright.dialects.host.ops import DispatchOp, FuncOp, GuardOp, LaunchOp
 from tilewright.dialects.parsing import parse_module
 from tilewright.dialects.registry import make_context
 from tilewright.dialects.tile.structure import KernelOp
+from tilewright.dialects.tile.types import buffer_type
 from tilewright.dialects.verify import verify_module
 from tilewright.lowering.host_plan import HostPlanPass
 from tilewright.lowering.instantiate import instantiate
@@ -226,7 +227,8 @@ def test_instantiate_puts_facts_on_the_kernel_and_constants_into_its_strides():
     assert kernel.index_width.value.data == 32
     assert kernel.assumes == launches(module)[0].assumes
     assert kernel.bases == ("x_base", "y_base")
-    strides = [a.type.strides for a in kernel.arguments]  # pyright: ignore[reportAttributeAccessIssue]
+    strides = [buffer_type(a).strides for a in kernel.arguments]
+    assert strides[0] is not None
     assert [str(s) for s in strides[0]] == ["x_s0", "1"], "x_s1 == 1 is assumed"
     general = instantiate(module, launches(module)[3])
     assert "strided<[x_s0, x_s1]>" in str(general)

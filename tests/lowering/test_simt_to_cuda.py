@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, bf16, f16, f32, f64
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, ModuleOp, bf16, f16, f32, f64
 
 from tests.lowering.scalar_cases import CASES
 from tests.lowering.scalar_cases import kernel_text as case_text
@@ -117,8 +117,10 @@ def test_a_type_without_cpp_is_an_error_at_the_op() -> None:
 def test_the_target_writes_the_module() -> None:
     kernel = lowered(kernel_text("cast"))
     module = kernel.parent_op()
+    assert isinstance(module, ModuleOp)
     output = io.StringIO()
-    TARGETS["cuda"]()(arch="sm_90a").emit(make_context(), module, output)  # type: ignore[call-arg]
+    target = TARGETS["cuda"]()(arch="sm_90a")  # pyright: ignore[reportCallIssue]  # xDSL's Target has no options
+    target.emit(make_context(), module, output)
     assert output.getvalue() == emit_kernel(kernel, "sm_90a")
 
 

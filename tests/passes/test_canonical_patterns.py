@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects import arith, func
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import SSAValue
 
 from tests.passes.support import ops_named, parse, run
@@ -20,8 +20,9 @@ def value_of(module: ModuleOp, symbols: dict[str, int], arguments: list[int]) ->
         if isinstance(op, ApplyOp):
             names = {name: values[value] for name, value in op.where.items()}
             values[op.result] = op.expr.data.evaluate({**symbols, **names})
-        elif op.name == "arith.constant":
-            values[op.results[0]] = op.properties["value"].value.data  # pyright: ignore
+        elif isinstance(op, arith.ConstantOp):
+            assert isinstance(op.value, IntegerAttr)
+            values[op.result] = op.value.value.data
         elif op.name == "func.return":
             return [values[operand] for operand in op.operands]
     raise AssertionError("no return")

@@ -69,6 +69,26 @@ def test_what_no_size_determines_is_an_error_when_the_entry_is_compiled(shapes: 
         size_steps(entry(*shapes))
 
 
+def test_the_error_names_each_dim_that_holds_an_undetermined_symbol():
+    with pytest.raises(TilewrightError) as error:
+        size_steps(entry("M, N floordiv 2", "M*(N mod 3)"))
+    assert error.value.message == (
+        "@main: no argument size determines N: expected a size that is linear in it and known otherwise, "
+        "got N floordiv 2 in argument 0 dim 1, M*(N mod 3) in argument 1 dim 0"
+    )
+
+
+def test_values_say_how_they_follow_from_the_sizes():
+    shapes, sizes = ["B", "2*S + 1", "B*T"], [(3,), (9,), (12,)]
+    layouts = {n: Layout(shape, contiguous(shape), 0) for n, shape in enumerate(sizes)}
+    environment = Environment()
+    solve_sizes(size_steps(entry(*shapes)), layouts, environment)
+    assert environment.describe(["B", "S", "T"]) == (
+        "B = 3 from argument 0 dim 0, S = 4 from argument 1 dim 0 (2*S + 1 = 9), "
+        "T = 4 from argument 2 dim 0 (B*T = 12 with B = 3)"
+    )
+
+
 def test_bare_symbols_come_before_equations():
     steps = [s for s in size_steps(entry("2*M", "M")) if isinstance(s, Solve)]
     assert [(s.argument, s.symbol) for s in steps] == [(1, "M")]

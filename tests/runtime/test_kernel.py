@@ -112,6 +112,45 @@ def test_aligned_calls_take_the_vectorised_variant_and_others_the_general_one():
     assert set(wanted()) == {*first, "general32"}
 
 
+def test_large_tensors_take_64_bit_indices(monkeypatch: pytest.MonkeyPatch):
+    """With the limit of 32 bits moved to where a small tensor passes it."""
+    monkeypatch.setattr("tilewright.lowering.host_variants.INDEX_LIMIT", 20_000)
+    kernel = compiled()
+    for x in (integers(100, 200), integers(100, 203), integers(200, 100).T):
+        np.testing.assert_array_equal(kernel(x, integers(x.shape[1])), x + integers(x.shape[1]))
+    wanted = {k["variant"] for k in kernel.stats()["kernels"] if k["compiled"]}
+    assert wanted <= {"vector64", "general64"}
+    assert "general64" in wanted
+    np.testing.assert_array_equal(kernel(integers(3, 5), integers(5)), integers(3, 5) + integers(5))
+    assert "general32" in {k["variant"] for k in kernel.stats()["kernels"] if k["compiled"]}
+
+
+@pytest.mark.parametrize("kind", ["torch", "dlpack"])
+def test_results_come_in_the_kind_of_the_arguments(bias: Kernel, kind: str):
+    if kind == "torch":
+        torch = pytest.importorskip("torch")
+        x, b = torch.from_numpy(integers(4, 6)), torch.from_numpy(integers(6))
+        result = bias(x, b)
+        assert isinstance(result, torch.Tensor)
+        assert torch.equal(result, x + b)
+        return
+
+    class Shared:
+        """A tensor that speaks DLPack and nothing else."""
+
+        def __init__(self, array: np.ndarray[Any, Any]) -> None:
+            self.array = array
+
+        def __dlpack__(self, **options: Any) -> object:
+            return self.array.__dlpack__(**options)
+
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return self.array.__dlpack_device__()
+
+    result = bias(Shared(integers(4, 6)), Shared(integers(6)))
+    np.testing.assert_array_equal(result, integers(4, 6) + integers(6))
+
+
 def test_a_variant_is_lowered_once():
     kernel = compiled()
     x, b = integers(3, 5), integers(5)

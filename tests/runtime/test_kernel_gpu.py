@@ -95,6 +95,19 @@ def test_layouts_that_came_before_are_not_mixed_up(product: tw.Kernel):
         for left in views:
             right = a[: left.shape[1]]
             assert torch.equal(product(left, right), torch.relu(left @ right))
+    wide = torch.empty(40, 160, device="cuda")
+    for start in (0, 4, 40, 80, 120, 0):
+        out = wide[:, start : start + 40]
+        assert product(a, a, out=out) is out
+        assert torch.equal(out, torch.relu(a @ a))
+    for _ in range(2):  # remembered or not, an output in an input's memory is refused
+        wide[:, :40] = a
+        left, right, out = wide[:, :40], wide[:, 40:80], wide[:, 80:120]
+        right.copy_(a)
+        assert product(left, right, out=out) is out
+        assert torch.equal(out, torch.relu(a @ a)), "columns side by side do not overlap"
+        with pytest.raises(tw.TilewrightError, match="no memory in common"):
+            product(left, right, out=wide[:, 76:116])
     m, n = tw.symbols("M N")
     x = tw.placeholder((m, n))
     two = tw.compile((tw.matmul(tw.softmax(x), tw.transpose(x)), x + 1), target="cuda")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 from hypothesis import given
@@ -59,10 +59,10 @@ def call(m: int, n: int, pointer: int = 0) -> list[Layout | None]:
 
 
 def outcome(
-    run: object, arguments: Sequence[Layout | None], results: Sequence[Layout] | None
+    run: Callable[..., Decision], arguments: Sequence[Layout | None], results: Sequence[Layout] | None
 ) -> Decision | str:
     try:
-        return run(arguments, results)  # pyright: ignore[reportCallIssue]
+        return run(arguments, results)
     except TilewrightError as error:
         return error.message
 

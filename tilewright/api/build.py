@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from tilewright.api.sizes import Declaration
-from tilewright.api.tensor import Tensor
+from tilewright.api.tensor import UNNAMED, Tensor
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.lin.elementwise import MapOp
 from tilewright.dialects.sym import SymbolOp
@@ -40,8 +40,9 @@ def build_module(
 
     block = Block(arg_types=[_argument_type(t) for t in arguments])
     values: dict[Tensor, SSAValue] = {}
-    for argument, tensor in zip(block.args, arguments, strict=True):
-        argument.name_hint = SSAValue.extract_valid_name(tensor.name)
+    for n, (argument, tensor) in enumerate(zip(block.args, arguments, strict=True)):
+        hint = f"arg{n}" if tensor.name == UNNAMED else tensor.name
+        argument.name_hint = SSAValue.extract_valid_name(hint)
         values[tensor] = argument
     builder = Builder(InsertPoint.at_end(block))
     for tensor in order:

@@ -41,9 +41,9 @@ class Scalars:
         self.element_type = element_type
         """The type in which the function computes."""
 
-    def __call__(self, op: type[Operation], *operands: SSAValue) -> SSAValue:
+    def __call__(self, op: Callable[..., Operation], *operands: SSAValue) -> SSAValue:
         """The result of `op` on operands of the same type."""
-        return self.builder.insert(op(*operands)).results[0]  # pyright: ignore[reportCallIssue]
+        return self.builder.insert(op(*operands)).results[0]
 
     def number(self, value: float) -> SSAValue:
         """A constant of the type in which the function computes."""

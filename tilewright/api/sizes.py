@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import SupportsIndex
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.sym import Expr, ceildiv, floordiv, mod
@@ -132,9 +133,9 @@ def as_size(value: object) -> Size:
         return value
     if isinstance(value, Expr):
         return Size(value)
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         raise TilewrightError(f"expected a size: an integer or an expression over symbols, got {value!r}")
-    return Size(Expr.const(value.__index__()))  # pyright: ignore[reportUnknownMemberType, reportAttributeAccessIssue, reportUnknownArgumentType]
+    return Size(Expr.const(value.__index__()))
 
 
 def _combined(left: Size, right: Size | int, expr: Expr) -> Size:

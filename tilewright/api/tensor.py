@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, Final, NoReturn, SupportsFloat, TypeAlias
+from typing import Any, Final, NoReturn, SupportsFloat, TypeAlias, cast
 
 from xdsl.builder import Builder
 from xdsl.dialects.builtin import TensorType, bf16, f16, f32, i1, i32
@@ -28,6 +28,9 @@ ELEMENT_TYPES: Final[dict[str, Attribute]] = {
 """dtype in the front end -> element type in IR."""
 
 _OTHER_NAMES: Final = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i32": "int32", "i1": "bool"}
+
+UNNAMED: Final = "arg"
+"""Name of a placeholder without one; the module numbers such arguments."""
 
 FLOATS: Final = ("float32", "float16", "bfloat16")
 
@@ -161,13 +164,13 @@ def placeholder(shape: Sequence[object] | object, dtype: object = "float32", nam
 
     Kernels take their arguments in the order in which the placeholders were made.
     """
-    entries = tuple(shape) if isinstance(shape, tuple | list) else (shape,)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    entries = tuple(cast("Sequence[object]", shape)) if isinstance(shape, tuple | list) else (shape,)
     sizes = tuple(as_size(entry) for entry in entries)
     for axis, size in enumerate(sizes):
         if size.expr.constant is not None and size.expr.constant < 0:
             raise TilewrightError(f"placeholder: expected a size of at least 0 at dim {axis}, got {size}")
     serial = next(_SERIAL)
-    return Tensor(sizes, canonical_dtype(dtype), (), None, "arg" if name is None else name, serial=serial)
+    return Tensor(sizes, canonical_dtype(dtype), (), None, UNNAMED if name is None else name, serial=serial)
 
 
 def canonical_dtype(dtype: object) -> str:

@@ -24,7 +24,9 @@ def parse_value(parser: Parser) -> SSAValue:
     if values is None:
         parser.raise_error(f"value %{operand.operand_name} is used before it is defined", operand.span)
     if operand.index >= len(values):
-        parser.raise_error(f"%{operand.operand_name} has {len(values)} results, got index {operand.index}", operand.span)
+        parser.raise_error(
+            f"%{operand.operand_name} has {len(values)} results, got index {operand.index}", operand.span
+        )
     return values[operand.index]
 
 
@@ -94,6 +96,15 @@ def i64_attr(value: int) -> IntegerAttr:
 def parse_i64(parser: Parser) -> IntegerAttr:
     """A bare integer as a 64-bit attribute."""
     return IntegerAttr(parser.parse_integer(), i64)
+
+
+def parse_type_of(parser: Parser, kind: type[T], spelled: str) -> T:
+    """A type of one class; another one is an error at the type."""
+    position = parser.pos
+    found = parser.parse_type()
+    if not isinstance(found, kind):
+        parser.raise_error(f"expected a {spelled} type, got {found}", position, parser.pos)
+    return found
 
 
 def parse_word(parser: Parser, allowed: Sequence[str], what: str) -> StringAttr:

@@ -88,7 +88,7 @@ class LocatedParser(Parser):
             self.raise_error(f"dimension {dimension} is too large: expected at most {MAX_DIMENSION}", start)
         return dimension
 
-    def _parse_dense_literal_type(self):  # pyright: ignore  # the overridden method's type is not public
+    def _parse_dense_literal_type(self):  # pyright: ignore[reportUnknownParameterType]  # the overridden method's type is not public
         type = super()._parse_dense_literal_type()
         elements = math.prod(type.get_shape())
         if elements > MAX_DENSE_ELEMENTS:

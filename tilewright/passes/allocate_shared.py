@@ -53,6 +53,8 @@ class AllocateSharedPass(TilewrightPass):
                 offset = -(-end // ALIGNMENT) * ALIGNMENT
                 count, size = allocated_elements(alloc), bytes_of(alloc.type.element)
                 alloc.properties["offset"] = i64_attr(offset)
+                if offset > end:
+                    parts.append(f"{offset - end} of padding")
                 end = offset + count * size
                 parts.append(f"{count} x {size}")
             if end > limit:

@@ -59,7 +59,8 @@ class RemoveBarriersPass(TilewrightPass):
                 for turns in product(TURNS, repeat=len(loops))
             ]
             removed: set[Operation] = set()
-            barriers = [o for o in kernel.walk() if isinstance(o, SyncOp)]
+            # The innermost first: a barrier before a loop is cheaper than one in each of its turns.
+            barriers = sorted((o for o in kernel.walk() if isinstance(o, SyncOp)), key=loop_depth, reverse=True)
             for barrier in barriers:
                 removed.add(barrier)
                 if any(has_hazard(path, removed) for path in paths):
@@ -69,6 +70,15 @@ class RemoveBarriersPass(TilewrightPass):
                 barrier.erase()
             if barriers:
                 remark(kernel, self.name, f"{len(barriers) - len(removed)} of {len(barriers)} barriers are needed")
+
+
+def loop_depth(op: Operation) -> int:
+    """How many loops are around an op."""
+    depth, outer = 0, op.parent_op()
+    while outer is not None:
+        depth += isinstance(outer, ForOp)
+        outer = outer.parent_op()
+    return depth
 
 
 def touches_shared(loop: ForOp) -> bool:

@@ -1,4 +1,4 @@
-"""Spreading all fragments of a kernel over the threads of a block, so that each iteration dim is spread in one way everywhere.
+"""Spreading all fragments of a kernel over the threads of a block, each iteration dim in one way everywhere.
 
 The widest fragment is served first; a fragment that has other dims (the columns of another walk over the same rows) is
 served with the threads that its settled dims leave. The bits of the thread number are handed out: a dim takes

@@ -8,9 +8,11 @@ from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
 
 from tilewright.dialects.assembly import i64_attr
 from tilewright.dialects.sym import Expr, Relation
+from tilewright.dialects.sym.analysis import value_symbol
 from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import DimDistribution, distributed
@@ -24,6 +26,7 @@ from tilewright.passes.tile_analysis import (
     IterationDims,
     KernelScopes,
     buf,
+    contiguous_dim,
     copies,
     global_side,
     iteration_dims,
@@ -74,8 +77,9 @@ class VectorisePass(TilewrightPass):
                     wanted[d] = min(wanted.get(d, width), width)
         product = product_of(kernel)
         if product is not None:
+            narrow = stored_dims(kernel, dims, scopes)
             for d in dims.dims[product.acc]:
-                if d is not None:
+                if d is not None and d not in narrow:
                     wanted.setdefault(d, ACCESS_BYTES // bytes_of(buf(product.acc).element))
         if not wanted:
             return
@@ -144,22 +148,41 @@ def provable_width(copy: CopyOp, axis: int, scopes: KernelScopes) -> int:
     return 1
 
 
-def base_symbol(copy: CopyOp, buffer: object) -> Expr | None:
+def base_symbol(copy: CopyOp, buffer: SSAValue) -> Expr | None:
     """The symbol of a kernel argument's base address (see `base_of`); None where it is aligned by construction."""
     kernel = copy.parent_op()
     while kernel is not None and not isinstance(kernel, KernelOp):
         kernel = kernel.parent_op()
     if kernel is None:
         return None
-    return base_of(kernel, list(kernel.arguments).index(buffer))  # pyright: ignore[reportArgumentType]
+    arguments: list[SSAValue] = list(kernel.arguments)
+    return base_of(kernel, arguments.index(buffer))
 
 
 def base_of(kernel: KernelOp, number: int) -> Expr | None:
-    """The base address symbol of argument `number`; None for scratch ("" in `bases`), which is aligned to 256 bytes."""
+    """The base address symbol of argument `number`; None for scratch ("" in `bases`), which is aligned to 256 bytes.
+
+    A kernel without `bases` says nothing of its addresses: each is a symbol of which nothing is known.
+    """
     names = kernel.bases
     if number >= len(names):
-        return None
+        return value_symbol(kernel.arguments[number])
     return Expr.symbol(names[number]) if names[number] else None
+
+
+def stored_dims(kernel: KernelOp, dims: IterationDims, scopes: KernelScopes) -> set[int]:
+    """Iteration dims along which results are contiguous in global memory.
+
+    Where such a store cannot be wide, a thread must not have neighbours: the lanes of a warp then fill whole sectors.
+    """
+    found: set[int] = set()
+    for copy in copies(kernel):
+        if copy.spaces == ("fragment", "global"):
+            axis = contiguous_dim(copy, scopes)
+            d = None if axis is None else dims.dims[copy.source][axis]
+            if d is not None:
+                found.add(d)
+    return found
 
 
 def fitting_width(width: int, size: int) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -77,7 +77,7 @@ def _from_numpy(array: np.ndarray[Any, Any], expected: str, where: str, writable
     # A .npy file cannot name bf16: NumPy writes such arrays as two opaque bytes an element.
     if expected == "bf16" and array.dtype.str == "|V2" and dtypes.name_of_numpy(array.dtype) is None:
         array = array.view(dtypes.element_type("bf16").numpy_dtype())
-    _check_dtype(dtypes.name_of_numpy(array.dtype), array.dtype.str, expected, where)
+    _check_dtype(dtypes.name_of_numpy(array.dtype), array.dtype, expected, where)
     flags = array.flags
     if flags.c_contiguous and flags.aligned:  # the usual case, and the cheap one
         strides = contiguous_strides(array.shape)
@@ -132,7 +132,7 @@ def _from_number(value: object, expected: str, where: str, writable: bool) -> Te
     array: np.ndarray[Any, Any]
     number: Any = value
     if isinstance(value, np.generic):
-        _check_dtype(dtypes.name_of_numpy(number.dtype), number.dtype.str, expected, where)
+        _check_dtype(dtypes.name_of_numpy(number.dtype), number.dtype, expected, where)
         array = np.array(number)
     elif isinstance(value, bool) != (expected == "i1"):
         raise TilewrightError(f"{where}: expected element type {expected}, got the {type(value).__name__} {value!r}")
@@ -149,7 +149,7 @@ def _from_number(value: object, expected: str, where: str, writable: bool) -> Te
 
 def _cuda_interface(obj: object) -> dict[str, Any] | None:
     interface: Any = getattr(obj, "__cuda_array_interface__", None)
-    return interface if isinstance(interface, dict) else None  # pyright: ignore[reportUnknownVariableType]
+    return cast("dict[str, Any]", interface) if isinstance(interface, dict) else None
 
 
 def _from_cuda_array(obj: object, interface: dict[str, Any], expected: str, where: str) -> TensorArgument:
@@ -165,7 +165,7 @@ def _from_cuda_array(obj: object, interface: dict[str, Any], expected: str, wher
         ) from None
     if interface.get("mask") is not None:
         raise TilewrightError(f"{where}: expected an array without a mask, got a masked __cuda_array_interface__")
-    _check_dtype(dtypes.name_of_numpy(dtype), typestr, expected, where)
+    _check_dtype(dtypes.name_of_numpy(dtype), dtype, expected, where)
     width = dtype.itemsize
     if strides_bytes is None:
         strides = contiguous_strides(shape)

@@ -7,7 +7,7 @@ check. All of this is integers and expressions: no array is looked at here.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from xdsl.dialects import func
@@ -37,11 +37,14 @@ class Source:
     what: str
     """`dim`, `stride` or `base`."""
     dim: int = 0
+    equation: str = ""
+    """How the value follows from it, where it is not the value itself: `2*S + 1 = 9`."""
 
     def __str__(self) -> str:
         if self.what == "base":
             return f"base address of {self.tensor}"
-        return f"{self.tensor} dim {self.dim}" if self.what == "dim" else f"stride of {self.tensor} dim {self.dim}"
+        place = f"{self.tensor} dim {self.dim}" if self.what == "dim" else f"stride of {self.tensor} dim {self.dim}"
+        return f"{place} ({self.equation})" if self.equation else place
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +127,18 @@ def size_steps(entry: FuncOp | func.FuncOp) -> tuple[Solve | Check, ...]:
             known.add(best[1].symbol)
             pending = [each for each in pending if each[:2] != (best[1].argument, best[1].dim)]
         elif pending:
-            number, dim, expr = pending[0]
-            names = ", ".join(sorted(expr.symbols - known))
             raise TilewrightError(
-                f"@{entry.sym_name.data}: no argument size determines {names}: argument {number} dim {dim} is {expr}",
+                f"@{entry.sym_name.data}: no argument size determines {_undetermined(pending, known)}",
                 location_of(entry),
             )
     return tuple(steps)
+
+
+def _undetermined(pending: Sequence[tuple[int, int, Expr]], known: set[str]) -> str:
+    """The symbols that nothing solves, with every dim that holds one, and what would help."""
+    names = sorted(frozenset[str]().union(*(expr.symbols for _, _, expr in pending)) - known)
+    places = ", ".join(f"{expr} in argument {number} dim {dim}" for number, dim, expr in pending)
+    return f"{', '.join(names)}: expected a size that is linear in it and known otherwise, got {places}"
 
 
 def linear_parts(expr: Expr, symbol: str) -> tuple[Expr, Expr] | None:
@@ -168,6 +176,9 @@ def solve_sizes(steps: Sequence[Solve | Check], layouts: Mapping[int, Layout], e
                 raise TilewrightError(f"{source}: {expr} does not determine {step.symbol}{given}")
             if (size - rest) % factor:
                 raise TilewrightError(f"{source}: expected {expr} for a whole {step.symbol}{given}, got {size}")
+            if expr != Expr.symbol(step.symbol):
+                with_known = f" with {', '.join(f'{name} = {values[name]}' for name in known)}" if known else ""
+                source = replace(source, equation=f"{expr} = {size}{with_known}")
             environment.bind(step.symbol, (size - rest) // factor, source)
             continue
         if step.expr.constant is not None:

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute
 
+from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.lin.shapes import is_tensor
+from tilewright.dialects.location import location_of
 from tilewright.dialects.verify import verify_module
+from tilewright.lowering.host_requirements import check_statements
+from tilewright.runtime import dtypes
 from tilewright.runtime.backends.base import Backend
 from tilewright.runtime.backends.select import choose
 from tilewright.runtime.kernel import Kernel, expect_one_of
@@ -23,9 +29,25 @@ def entry_names(module: ModuleOp) -> list[str]:
     ]
 
 
-def compile_module(
-    module: ModuleOp, target: str = "auto", arch: str | None = None, entry: str | None = None
-) -> Kernel:
+def check_signature(function: func.FuncOp) -> None:
+    """Raise unless arguments are tensors or numbers of element types that arrays have, and results are tensors."""
+    name = function.sym_name.data
+    for number, type_ in enumerate(function.function_type.inputs.data):
+        element: Attribute = type_.element_type if is_tensor(type_) else type_
+        if str(element) not in dtypes.NAMES:
+            raise TilewrightError(
+                f"argument {number} of @{name}: expected a tensor or number of {', '.join(dtypes.NAMES)}, got {type_}",
+                location_of(function),
+            )
+    for number, type_ in enumerate(function.function_type.outputs.data):
+        if not is_tensor(type_) or str(type_.element_type) not in dtypes.NAMES:
+            raise TilewrightError(
+                f"result {number} of @{name}: expected a tensor of {', '.join(dtypes.NAMES)}, got {type_}",
+                location_of(function),
+            )
+
+
+def compile_module(module: ModuleOp, target: str = "auto", arch: str | None = None, entry: str | None = None) -> Kernel:
     """Compile one entry of a tensor-level module; the module is left as it is.
 
     `target` is auto, cuda, sim or reference; `arch` the architecture to lower for (the GPU's own by default, sm_80
@@ -35,6 +57,10 @@ def compile_module(
     name = expect_one_of(entry_names(module), entry)
     choice = choose(target, arch)
     verify_module(module)
+    function = next(op for op in module.ops if isinstance(op, func.FuncOp) and op.sym_name.data == name)
+    check_signature(function)
+    # Before any pass uses the statements: of such that clash anything would follow.
+    check_statements(module, function)
     compiled = CompiledEntry(module, name, choice.arch)
     if choice.backend != "reference":
         # What is wrong with the program shows when it is compiled, not when it is called.

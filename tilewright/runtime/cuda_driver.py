@@ -274,6 +274,7 @@ class Function:
             max_threads=handle.get_attribute(attribute.MAX_THREADS_PER_BLOCK),
         )
         self._handle = handle
+        # pycuda's public call packs the arguments itself; this one takes them packed.
         self._launch_kernel = handle._launch_kernel  # pyright: ignore[reportPrivateUsage]
         self._allowed_smem = max(0, DEFAULT_SMEM_BYTES - self.info.static_smem_bytes)
         self._raw: libcuda.RawFunction | None = None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.runtime.backends.base import Backend
@@ -46,7 +46,7 @@ class Kernel:
         """
         given: list[object] | None = None
         if out is not None:
-            given = list(out) if isinstance(out, tuple | list) else [out]  # pyright: ignore[reportUnknownArgumentType]
+            given = list(cast("Sequence[object]", out)) if isinstance(out, tuple | list) else [out]
         results = self._backend.call(arrays, given, stream, force)
         return results[0] if len(results) == 1 else tuple(results)
 

@@ -109,12 +109,8 @@ class HostPlan:
         self.results = tuple(self._parameter(op.res, Slot("result", n), f"out{n}") for n, op in enumerate(outputs))
         scratch = [op for op in func.body.walk() if isinstance(op, AllocOp)]
         self.scratch = tuple(self._parameter(op.res, Slot("scratch", n), f"tmp{n}") for n, op in enumerate(scratch))
-        self.bound_tensors: dict[SSAValue, BindOp] = {
-            op.value: op for op in func.body.walk() if isinstance(op, BindOp)
-        }
-        self.sites: tuple[Site, ...] = tuple(
-            self._site(op) for op in func.body.walk() if isinstance(op, LaunchOp)
-        )
+        self.bound_tensors: dict[SSAValue, BindOp] = {op.value: op for op in func.body.walk() if isinstance(op, BindOp)}
+        self.sites: tuple[Site, ...] = tuple(self._site(op) for op in func.body.walk() if isinstance(op, LaunchOp))
         self.site_of: dict[Operation, int] = {site.launch: n for n, site in enumerate(self.sites)}
         self._check_symbols()
         self.bases = frozenset(op.base.data for op in self.bound_tensors.values())

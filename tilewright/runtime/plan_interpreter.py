@@ -12,7 +12,7 @@ from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.host.ops import AllocOp, BindOp, DispatchOp, GuardOp, LaunchOp, OutputOp
 from tilewright.dialects.lin.shapes import is_tensor
 from tilewright.dialects.location import location_of
-from tilewright.dialects.sym import dims_of
+from tilewright.dialects.sym import Relation, dims_of
 from tilewright.runtime.binding import Environment, Layout, Source, contiguous, normalised, solve_sizes
 from tilewright.runtime.plan import Decision, HostPlan, PlannedLaunch, Slot
 
@@ -45,8 +45,14 @@ class _Call:
     def guard(self, op: GuardOp) -> None:
         relation = op.relation.data
         if not relation.holds(self.environment.values):
-            described = self.environment.describe(sorted(relation.symbols))
-            raise TilewrightError(f"{op.message.data}, got {described}")
+            raise TilewrightError(f"{op.message.data}, got {self.values_in(relation)}")
+
+    def values_in(self, relation: Relation) -> str:
+        """`M + N = 9 with M = 3 from argument 0 dim 0, N = 6 from ...`: sides that are not plain, then symbols."""
+        described = self.environment.describe(sorted(relation.symbols))
+        sides = [s for s in (relation.lhs, relation.rhs) if s.symbols and str(s) not in s.symbols]
+        values = " and ".join(f"{side} = {side.evaluate(self.environment.values)}" for side in sides)
+        return f"{values} with {described}" if values else described
 
     def output(self, op: OutputOp) -> None:
         slot = self.plan.slots[op.res]

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from xdsl.context import Context
@@ -350,9 +351,9 @@ def test_a_bug_cannot_be_foretold() -> None:
 # --- as a process
 
 
-def process(*argv: str, stdin: bytes = IDENTITY.encode(), **more: object) -> subprocess.CompletedProcess[bytes]:
+def process(*argv: str, stdin: bytes = IDENTITY.encode(), **more: Any) -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-m", "tilewright.api.opt.main", *argv]
-    return subprocess.run(command, input=stdin, capture_output=True, check=False, **more)  # pyright: ignore
+    return subprocess.run(command, input=stdin, capture_output=True, check=False, **more)
 
 
 def test_a_process_in_an_ascii_locale() -> None:

@@ -96,8 +96,9 @@ def test_ops_are_built_in_python() -> None:
     symbol = SymbolOp("M", min=1, multiple_of=8, likely=[64, 128], source="host")
     assert (symbol.lower_bound, symbol.upper_bound, symbol.divisor) == (1, None, 8)
     assert symbol.likely_values == (64, 128)
-    apply = ApplyOp(parse_expr("2*i + M"), {"i": ApplyOp(3)})
-    module = ModuleOp([symbol, apply.arguments[0].owner, apply, RequireOp(parse_relation("M > 2"))])  # pyright: ignore
+    three = ApplyOp(3)
+    apply = ApplyOp(parse_expr("2*i + M"), {"i": three})
+    module = ModuleOp([symbol, three, apply, RequireOp(parse_relation("M > 2"))])
     module.verify()
     assert text_of(parse(text_of(module))) == text_of(module)
     stride = SymbolOp("ld", source="stride")

@@ -52,6 +52,7 @@ def test_operands_of_a_product_are_coalesced(name: str) -> None:
     (launch,) = Lowering(CASES[name].build()).assert_right(PRODUCT, "general32").launches
     loads = [c for c in launch.accesses("simt.load", "global") if c.requests > 32]
     assert sectors(loads)[:2] == [4.0, 4.0]
+    assert sectors(launch.accesses("simt.store", "global")) == [4.0]
 
 
 def test_vectorised_operands_need_a_quarter_of_the_requests() -> None:

@@ -264,3 +264,59 @@ def test_empty_grid_and_empty_buffer(sim: Any) -> None:
     arguments = "%x : !simt.global<f32>, %n : i32"
     for grid in (0, 1):
         assert not sim.run(body, arguments, [np.zeros(0, F32)], [0], grid=grid).diagnostics
+
+
+def test_registers_are_swapped_through_values(sim: Any) -> None:
+    y = np.zeros(64, F32)
+    sim.run(
+        """
+  %t = simt.tid
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c32 = arith.constant 32 : i32
+  %one = arith.constant 1.0 : f32
+  %two = arith.constant 2.0 : f32
+  %r = simt.regs.alloc : !simt.regs<[2], f32>
+  simt.regs.store %one to %r[%c0]
+  simt.regs.store %two to %r[%c1]
+  %a = simt.regs.load %r[%c0]
+  %b = simt.regs.load %r[%c1]
+  simt.regs.store %b to %r[%c0]
+  simt.regs.store %a to %r[%c1]
+  simt.store %r[%c0] to %y[%t] width 1
+  %t32 = arith.addi %t, %c32 : i32
+  simt.store %r[%c1] to %y[%t32] width 1
+""",
+        "%y : !simt.global<f32>",
+        [y],
+    )
+    np.testing.assert_array_equal(y, [2] * 32 + [1] * 32)
+
+
+def test_a_branch_in_a_branch_is_taken_where_both_conditions_hold(sim: Any) -> None:
+    y = np.zeros(32, np.int32)
+    sim.run(
+        """
+  %t = simt.tid
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c16 = arith.constant 16 : i32
+  %low = arith.cmpi slt, %t, %c16 : i32
+  %parity = arith.andi %t, %c1 : i32
+  %even = arith.cmpi eq, %parity, %c0 : i32
+  %r = simt.regs.alloc : !simt.regs<[], i32>
+  simt.regs.store %c0 to %r
+  scf.if %low {
+    scf.if %even {
+      simt.regs.store %c16 to %r
+    } else {
+      simt.regs.store %c1 to %r
+    }
+  }
+  simt.store %r to %y[%t] width 1
+""",
+        "%y : !simt.global<i32>",
+        [y],
+    )
+    t = np.arange(32)
+    np.testing.assert_array_equal(y, np.where(t >= 16, 0, np.where(t % 2 == 0, 16, 1)))

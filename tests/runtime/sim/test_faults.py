@@ -60,6 +60,26 @@ def test_write_after_read_without_barrier_is_a_race(sim: Any) -> None:
     assert "write to what thread 63 reads" in only(reverse(sim, "simt.barrier", again), "race")
 
 
+def test_a_thread_that_writes_what_it_and_others_read_races(sim: Any) -> None:
+    body = """
+  %t = simt.tid
+  %c0 = arith.constant 0 : i32
+  %c31 = arith.constant 31 : i32
+  %z = arith.constant 0.0 : f32
+  %first = arith.cmpi eq, %t, %c0 : i32
+  %last = arith.cmpi eq, %t, %c31 : i32
+  %r = simt.regs.alloc : !simt.regs<[], f32>
+  simt.regs.store %z to %r
+  %s = simt.shared at 0 : !simt.smem<[1], f32>
+  simt.store %r to %s[%c0] width 1 if %first
+  simt.barrier
+  simt.load %s[%c0] into %r width 1 READERS
+  simt.store %r to %s[%c0] width 1 if %last
+"""
+    assert "write to what several threads read" in only(sim.run(body.replace("READERS", ""), smem=4), "race")
+    assert not sim.run(body.replace("READERS", "if %last else 0.0 : f32"), smem=4).diagnostics
+
+
 def test_two_threads_writing_one_element_race_even_in_one_store(sim: Any) -> None:
     body = """
   %t = simt.tid

@@ -114,6 +114,35 @@ def test_a_loop_over_one_buffer_under_two_names(sim: Any, inputs: str) -> None:
     np.testing.assert_array_equal(y[64:], expected)
 
 
+@pytest.mark.parametrize("vectorise", [True, False])
+def test_the_last_of_several_stores_to_an_element_stays(sim: Any, vectorise: bool) -> None:
+    # Element 0 is written by (0, 0) and (1, 1), element 1 by (0, 1) and then (1, 0).
+    body = """
+  %t = simt.tid
+  %c2 = arith.constant 2 : i32
+  %c32 = arith.constant 32 : i32
+  %r = simt.regs.alloc : !simt.regs<[2, 2], i32>
+  simt.unroll %i < 2 {
+    simt.unroll %j < 2 {
+      %i2 = arith.muli %i, %c2 : i32
+      %n = arith.addi %i2, %j : i32
+      simt.regs.store %n to %r[%i, %j]
+    }
+  }
+  simt.unroll %i < 2 {
+    simt.unroll %j < 2 {
+      %k = arith.xori %i, %j : i32
+      %k32 = arith.muli %k, %c32 : i32
+      %at = arith.addi %k32, %t : i32
+      simt.store %r[%i, %j] to %y[%at] width 1
+    }
+  }
+"""
+    y = np.zeros(64, np.int32)
+    sim.run(body, "%y : !simt.global<i32>", [y], vectorise=vectorise)
+    np.testing.assert_array_equal(y, [3] * 32 + [2] * 32)
+
+
 INDICES = ["%i", "%j", "%c0", "%c1", "%ij", "%half", "%next"]
 
 

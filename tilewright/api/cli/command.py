@@ -50,4 +50,3 @@ def _run(console: Console, words: Sequence[str]) -> int:
         return 0
     execute: Callable[[Console, CliArguments], int] = import_module(_COMMANDS[arguments.command]).execute
     return execute(console, arguments)
-

@@ -10,9 +10,10 @@ from tilewright.api.diagnostics_cli import Console
 from tilewright.dialects.parsing import parse_module
 from tilewright.dialects.registry import make_context
 from tilewright.dialects.verify import verify_module
+from tilewright.lowering.host_requirements import check_statements
 from tilewright.passes.pipeline import run_pipeline
 from tilewright.passes.registry import all_passes
-from tilewright.runtime.compile import entry_names
+from tilewright.runtime.compile import check_signature, entry_names
 from tilewright.runtime.kernel import expect_one_of
 
 
@@ -22,6 +23,9 @@ def read_program(console: Console, arguments: CliArguments) -> tuple[ModuleOp, f
     context = make_context()
     module = parse_module(text, name, context)
     verify_module(module)
-    run_pipeline(module, context, [all_passes()["infer-shapes"]()()])
     entry = expect_one_of(entry_names(module), arguments.entry)
-    return module, next(op for op in module.ops if isinstance(op, func.FuncOp) and op.sym_name.data == entry)
+    function = next(op for op in module.ops if isinstance(op, func.FuncOp) and op.sym_name.data == entry)
+    check_signature(function)
+    check_statements(module, function)
+    run_pipeline(module, context, [all_passes()["infer-shapes"]()()])
+    return module, function

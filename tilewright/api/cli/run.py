@@ -34,6 +34,8 @@ def execute(console: Console, arguments: CliArguments) -> int:
     given = [_load(path, p, n) for n, (path, p) in enumerate(zip(arguments.inputs, parameters, strict=False))]
     if len(arguments.inputs) > len(parameters):
         raise TilewrightError(f"--input: expected at most {len(parameters)} arrays, got {len(arguments.inputs)}")
+    if arguments.seed < 0:
+        raise TilewrightError(f"--seed: expected a number of at least 0, got {arguments.seed}")
     sizes = choose_sizes(module, function, _pinned(parse_dims(arguments.dims), parameters, given))
     inputs = [*given, *_made_up(parameters[len(given) :], sizes, arguments.seed)]
 
@@ -84,8 +86,11 @@ def _check(
 def _load(path: str, expected: Parameter, number: int) -> np.ndarray[Any, Any]:
     try:
         found: Any = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as problem:
-        raise TilewrightError(f"--input {path}: cannot be read: {' '.join(str(problem).split())[:200]}") from None
+    except OSError as problem:
+        raise TilewrightError(f"--input {path}: cannot be read: {problem.strerror or problem}") from None
+    except (ValueError, EOFError):
+        # NumPy takes whatever has no .npy header for a pickle, and its message advises to load that.
+        raise TilewrightError(f"--input {path}: expected a .npy file with one array of numbers") from None
     if not isinstance(found, np.ndarray):
         raise TilewrightError(f"--input {path}: expected a .npy file with one array")
     rank = len(expected.dims or ())
@@ -95,9 +100,7 @@ def _load(path: str, expected: Parameter, number: int) -> np.ndarray[Any, Any]:
     return array
 
 
-def _pinned(
-    dims: dict[str, int], parameters: list[Parameter], given: list[np.ndarray[Any, Any]]
-) -> dict[str, int]:
+def _pinned(dims: dict[str, int], parameters: list[Parameter], given: list[np.ndarray[Any, Any]]) -> dict[str, int]:
     """The sizes that the user gave: with `--dim`, and as the sizes of input arrays."""
     known, origin = dict(dims), dict.fromkeys(dims, "--dim")
     for number, (expected, array) in enumerate(zip(parameters, given, strict=False)):

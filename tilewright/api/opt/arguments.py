@@ -111,7 +111,8 @@ def parse_arguments(argv: Sequence[str]) -> OptArguments:
     arguments, unknown = parser.parse_known_args(list(argv), namespace=OptArguments())
     for argument in unknown:
         if argument.startswith("-"):
-            known = [option for action in parser._actions for option in action.option_strings]  # pyright: ignore[reportPrivateUsage]
+            actions = parser._actions  # pyright: ignore[reportPrivateUsage]  # argparse has no public list of its options
+            known = [option for action in actions for option in action.option_strings]
             name = argument.split("=", 1)[0]
             raise TilewrightError(f"unknown option '{name}'{did_you_mean(name, known)} (see --help)")
         raise TilewrightError(f"one file is expected, got '{arguments.file}' and '{argument}'")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -13,7 +14,7 @@ from xdsl.dialects.builtin import (
     SymbolRefAttr,
     TensorType,
 )
-from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
@@ -112,14 +113,15 @@ class FuncOp(IRDLOperation):
             printer.print_list(self.output_types, printer.print_attribute)
         print_extra_attributes(printer, self)
         printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False)
+        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
 
 
 @irdl_op_definition
 class BindOp(IRDLOperation):
-    """`host.bind %x strides [x_s0, x_s1] base x_base`: symbols for an argument's or output's element strides and base address.
+    """`host.bind %x strides [x_s0, x_s1] base x_base`: symbols for a tensor's element strides and base address.
 
-    The sizes in the argument's type bind the symbols they are made of; this op names what the type does not hold.
+    The tensor is an argument or an output. The sizes in its type bind the symbols they are made of; this op names
+    what the type does not hold.
     """
 
     name = "host.bind"
@@ -135,9 +137,10 @@ class BindOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        if not isinstance(self.value.type, TensorType):
-            raise VerifyException(f"host.bind names the strides of a tensor, got {self.value.type}")
-        rank = len(self.value.type.get_shape())  # pyright: ignore[reportUnknownMemberType]
+        tensor = self.value.type
+        if not isinstance(tensor, TensorType):
+            raise VerifyException(f"host.bind names the strides of a tensor, got {tensor}")
+        rank = cast("TensorType[Attribute]", tensor).get_num_dims()
         if len(self.strides.data) != rank:
             raise VerifyException(f"expected {rank} stride symbols, got {len(self.strides.data)}")
 
@@ -203,7 +206,10 @@ class OutputOp(IRDLOperation):
 
 @irdl_op_definition
 class AllocOp(IRDLOperation):
-    """`%t = host.alloc : tensor<...>`: contiguous scratch for the rest of the call, aligned to 256 bytes, undefined until written."""
+    """`%t = host.alloc : tensor<...>`: contiguous scratch for the rest of the call, undefined until written.
+
+    Its base address is aligned to 256 bytes.
+    """
 
     name = "host.alloc"
     res = result_def(TensorType)
@@ -224,9 +230,9 @@ class AllocOp(IRDLOperation):
 
 @irdl_op_definition
 class DispatchOp(IRDLOperation):
-    """`host.dispatch { case "on_chip" when [N <= 4096] { ... } case "looping" { ... } }`: the first case whose predicates all hold runs.
+    """`host.dispatch { case "on_chip" when [N <= 4096] { ... } case "looping" { ... } }`: one of several bodies runs.
 
-    The last case has no predicates, so one always runs.
+    It is that of the first case whose predicates all hold. The last case has no predicates, so one always runs.
     """
 
     name = "host.dispatch"
@@ -267,7 +273,10 @@ class DispatchOp(IRDLOperation):
             while parser.parse_optional_keyword("case"):
                 name = parser.parse_str_literal()
                 predicates = _parse_relations(parser) if parser.parse_optional_keyword("when") else []
-                cases.append((name, predicates, parser.parse_region()))
+                body = parser.parse_region()
+                if body.first_block is None:
+                    body.add_block(Block())  # an empty case does nothing
+                cases.append((name, predicates, body))
         op = cls(cases)
         op.attributes.update(parse_extra_attributes(parser))
         return op
@@ -289,10 +298,10 @@ class DispatchOp(IRDLOperation):
 
 @irdl_op_definition
 class LaunchOp(IRDLOperation):
-    """`host.launch @k(%x, %y) grid [M ceildiv 32] index_width 32 assumes [x_s1 == 1]`: launches one variant of a kernel.
+    """`host.launch @k(%x, %y) grid [M ceildiv 32] index_width 32 assumes [x_s1 == 1]`: launches a variant of a kernel.
 
-    A variant is the kernel compiled for an index width under the relations in `assumes`, which the plan has established at
-    this point. An empty grid launches nothing. Grid and index width are absent until the plan is complete.
+    A variant is the kernel compiled for an index width under the relations in `assumes`, which the plan has established
+    at this point. An empty grid launches nothing. Grid and index width are absent until the plan is complete.
     """
 
     name = "host.launch"
@@ -348,4 +357,3 @@ class LaunchOp(IRDLOperation):
         if self.assumes.data:
             printer.print_string(f" assumes {_relations(self.assumes)}")
         print_extra_attributes(printer, self)
-

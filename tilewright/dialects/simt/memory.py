@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType, i1, i32, i64
 from xdsl.ir import Attribute, SSAValue
@@ -26,6 +27,7 @@ from xdsl.utils.exceptions import VerifyException
 from tilewright.dialects.assembly import (
     i64_attr,
     parse_optional_values,
+    parse_type_of,
     parse_value,
     print_optional_values,
 )
@@ -40,13 +42,13 @@ def zero_of(element: Attribute) -> Attribute:
     if isinstance(element, AnyFloat):
         return FloatAttr(0.0, element)
     if isinstance(element, IntegerType):
-        return IntegerAttr(0, element)
+        return IntegerAttr(0, cast("IntegerType[int]", element))
     raise VerifyException(f"expected a float or integer element type, got {element}")
 
 
 @irdl_op_definition
 class SharedOp(IRDLOperation):
-    """`%s = simt.shared at 4096 : !simt.smem<[64, 17], f32>`: an array at a byte offset of the block's shared memory."""
+    """`%s = simt.shared at 4096 : !simt.smem<[64, 17], f32>`: an array at a byte offset of a block's shared memory."""
 
     name = "simt.shared"
     offset = prop_def(IntegerAttr)
@@ -61,9 +63,7 @@ class SharedOp(IRDLOperation):
         parser.parse_keyword("at")
         offset = parser.parse_integer()
         parser.parse_punctuation(":")
-        type_ = parser.parse_type()
-        if not isinstance(type_, SharedType):
-            parser.raise_error(f"expected a !simt.smem type, got {type_}")
+        type_ = parse_type_of(parser, SharedType, "!simt.smem")
         return cls(offset, type_)
 
     def print(self, printer: Printer) -> None:
@@ -85,9 +85,7 @@ class RegsAllocOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> RegsAllocOp:
         parser.parse_punctuation(":")
-        type_ = parser.parse_type()
-        if not isinstance(type_, RegsType):
-            parser.raise_error(f"expected a !simt.regs type, got {type_}")
+        type_ = parse_type_of(parser, RegsType, "!simt.regs")
         return cls(type_)
 
     def print(self, printer: Printer) -> None:
@@ -123,6 +121,7 @@ class RegsLoadOp(IRDLOperation):
 
     def verify_(self) -> None:
         check_register_indices(self.regs, self.indices)
+        assert isinstance(self.regs.type, RegsType)
         if self.res.type != self.regs.type.element:
             raise VerifyException(f"expected result type {self.regs.type.element}, got {self.res.type}")
 
@@ -262,7 +261,10 @@ class LoadOp(IRDLOperation):
 
 @irdl_op_definition
 class StoreOp(IRDLOperation):
-    """`simt.store %r[%a, %b] to %p[%i] width 4 if %m`: the opposite of `simt.load`; nothing is written where the mask is false."""
+    """`simt.store %r[%a, %b] to %p[%i] width 4 if %m`: the opposite of `simt.load`.
+
+    Nothing is written where the mask is false.
+    """
 
     name = "simt.store"
     regs = operand_def(RegsType)

@@ -151,7 +151,7 @@ class KernelOp(IRDLOperation):
             printer.print_string(f" assumes [{', '.join(str(a.data) for a in self.assumes.data)}]")
         print_extra_attributes(printer, self)
         printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False)
+        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
 
 
 @irdl_op_definition
@@ -239,7 +239,7 @@ class UnrollOp(IRDLOperation):
         printer.print_string(f" < {self.count.value.data}")
         print_extra_attributes(printer, self)
         printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False)
+        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
 
 
 def is_static_index(value: SSAValue) -> bool:

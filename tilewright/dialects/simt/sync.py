@@ -23,7 +23,7 @@ class BarrierOp(IRDLOperation):
 
     name = "simt.barrier"
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    assembly_format: ClassVar[str] = "attr-dict"
+    assembly_format: ClassVar[str | None] = "attr-dict"
 
     def __init__(self) -> None:
         super().__init__()

@@ -55,11 +55,16 @@ def _negative(a: Interval) -> bool:
 
 
 def divide(a: Interval, b: Interval) -> Interval:
-    """The interval of floor(x / y) for y of one sign, other than 0; (None, None) when y may have either sign."""
+    """The interval of floor(x / y) over all y other than 0; (None, None) when y can only be 0."""
     if b[1] is not None and b[1] < 0:
         return divide(scale(a, -1), scale(b, -1))
-    if b[0] is None or b[0] < 0 or b == (0, 0):
+    if b == (0, 0):
         return (None, None)
+    if b[0] is None or b[0] < 0:
+        # y of either sign: the two sides apart.
+        above = (None, None) if b[1] == 0 else divide(a, (1, b[1]))
+        below = divide(scale(a, -1), (1, None if b[0] is None else -b[0]))
+        return below if b[1] == 0 else _hull(above, below)
     least = max(b[0], 1)
     # The quotient grows with x; of positive y the least makes it largest in magnitude, the greatest smallest.
     low, high = a
@@ -74,6 +79,14 @@ def divide(a: Interval, b: Interval) -> Interval:
         else:
             high = -1 if b[1] is None else high // b[1]
     return (low, high)
+
+
+def _hull(a: Interval, b: Interval) -> Interval:
+    """The least interval that holds both."""
+    return (
+        None if a[0] is None or b[0] is None else min(a[0], b[0]),
+        None if a[1] is None or b[1] is None else max(a[1], b[1]),
+    )
 
 
 def extremum(intervals: Iterable[Interval], least: bool) -> Interval:

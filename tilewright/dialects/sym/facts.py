@@ -143,13 +143,17 @@ class Facts:
             expr = knowledge.normal(_as_nonnegative(relation))
             if expr.constant is not None:
                 return _DECIDED[expr.constant >= 0]
-            if nonnegative(knowledge, expr) is not None:
+            low, high = knowledge.range_of(expr)
+            if low is not None and low >= 0:
                 return Answer.PROVED
-            return (
-                Answer.DISPROVED
-                if nonnegative(knowledge, -expr - 1, depth=REFUTE_DEPTH) is not None
-                else Answer.UNKNOWN
-            )
+            if high is not None and high < 0:
+                return Answer.DISPROVED
+            below, zero, above = knowledge.witnesses().seen(expr)
+            if not below and nonnegative(knowledge, expr) is not None:
+                return Answer.PROVED
+            if not (zero or above) and nonnegative(knowledge, -expr - 1, depth=REFUTE_DEPTH) is not None:
+                return Answer.DISPROVED
+            return Answer.UNKNOWN
         expr = knowledge.normal(relation.lhs - relation.rhs)
         if expr.constant is not None:
             return _DECIDED[expr.constant == 0]
@@ -164,14 +168,14 @@ class Facts:
                 answer = self._divisible(knowledge.normal(numerator - remainder), size, splits=2)
             if answer is not Answer.UNKNOWN:
                 return answer
-        above = nonnegative(knowledge, expr) is not None
-        below = nonnegative(knowledge, -expr) is not None
-        if above and below:
+        below, zero, above = knowledge.witnesses().seen(expr)
+        at_least = not below and nonnegative(knowledge, expr) is not None
+        if not below and not above and at_least and nonnegative(knowledge, -expr) is not None:
             return Answer.PROVED
-        # Where expr >= 0 is known, only expr > 0 can refute the equality, and likewise below.
-        if not below and nonnegative(knowledge, expr - 1, depth=REFUTE_DEPTH) is not None:
+        # Only expr > 0 or expr < 0 throughout refutes the equality.
+        if not zero and not below and nonnegative(knowledge, expr - 1, depth=REFUTE_DEPTH) is not None:
             return Answer.DISPROVED
-        if not above and nonnegative(knowledge, -expr - 1, depth=REFUTE_DEPTH) is not None:
+        if not zero and not above and nonnegative(knowledge, -expr - 1, depth=REFUTE_DEPTH) is not None:
             return Answer.DISPROVED
         return Answer.UNKNOWN
 

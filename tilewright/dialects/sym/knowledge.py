@@ -18,6 +18,7 @@ from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.sym import bounds
 from tilewright.dialects.sym.bounds import Interval
 from tilewright.dialects.sym.expr import Atom, Expr, Monomial, divide_monomial, from_terms, hidden_symbol
+from tilewright.dialects.sym.witness import Witnesses
 
 Reasons: TypeAlias = "frozenset[str]"
 
@@ -111,6 +112,7 @@ class Knowledge:
     """Whether inequalities have come in since ranges were last narrowed."""
     _queue: list[tuple[str, Expr, int, Reasons]] = field(default_factory=lambda: [])
     _atom_ranges: dict[Atom, Interval] = field(default_factory=lambda: {})
+    _witnesses: Witnesses | None = None
 
     def copy(self) -> Knowledge:
         """An independent copy: additions to one are not seen by the other."""
@@ -156,6 +158,7 @@ class Knowledge:
     def _run(self, statements: list[tuple[str, Expr, int, Reasons]]) -> None:
         self._queue.extend(statements)
         self._atom_ranges.clear()
+        self._witnesses = None
         done = 0
         while self._queue and self.contradiction is None and done < MAX_QUEUE:
             done += 1
@@ -303,6 +306,12 @@ class Knowledge:
             self._queue.append(("mod", expr, modulus, self.congruences.pop((expr, modulus))))
         self.stale = True
         self._atom_ranges.clear()
+
+    def witnesses(self) -> Witnesses:
+        """Points where all of this holds, to refute relations by; there must be no contradiction."""
+        if self._witnesses is None:
+            self._witnesses = Witnesses(self)
+        return self._witnesses
 
     # Ranges ----------------------------------------------------------------------------------------------------------
 

@@ -164,7 +164,7 @@ def _dense_integers(parser: Parser, values: Attribute) -> Attribute:
     if not isinstance(values, ArrayAttr):
         return values
     integers: list[int] = []
-    for value in values:  # pyright: ignore[reportUnknownVariableType]
+    for value in cast("ArrayAttr[Attribute]", values):
         if not isinstance(value, IntegerAttr):
             parser.raise_error(f"likely expected integers, got {value}")
         integers.append(value.value.data)

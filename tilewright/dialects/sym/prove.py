@@ -18,8 +18,10 @@ from typing import Final
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.sym import bounds
 from tilewright.dialects.sym.bounds import Interval
+from tilewright.dialects.sym.boxes import prove_on_boxes
 from tilewright.dialects.sym.expr import Atom, Expr, Monomial, divide_monomial, from_terms, replace_atom
 from tilewright.dialects.sym.knowledge import Fact, Knowledge, Reasons, content, tighten
+from tilewright.dialects.sym.simplify import simplified
 
 MAX_DEPTH: Final = 6
 """Facts combined in one chain of eliminations."""
@@ -29,6 +31,9 @@ MAX_STEPS: Final = 100
 """Expressions of ordinary width looked at for one query: some milliseconds."""
 MAX_WIDTH: Final = 64
 """Terms of an expression above which elimination does not look at it (PyTorch's fifty-minute proofs were wide)."""
+
+BOXES_AFTER: Final = 2
+"""Depth of elimination after which ranges are halved, where all are bounded, before longer chains are tried."""
 
 _NONE: Final[Reasons] = frozenset()
 
@@ -238,12 +243,21 @@ def nonnegative(knowledge: Knowledge, expr: Expr, depth: int = MAX_DEPTH) -> Rea
     knowledge.settle()
     search = _Search(knowledge)
     try:
-        expr = knowledge.normal(expr)
+        normal = knowledge.normal(expr)
+        expr = simplified(knowledge, normal)
+        why = _NONE if expr is normal else knowledge.range_reasons(normal)
         # Short proofs first: most that exist take one or two facts.
         for limit in range(1, depth + 1):
             found = search.nonnegative(expr, limit, MAX_SPLITS, ())
-            if found is not None or search.steps <= 0:
-                return found
+            if found is None and limit == BOXES_AFTER:
+                found = prove_on_boxes(knowledge, expr)
+            if found is not None:
+                return found | why
+            if search.steps <= 0:
+                break
+        if depth < BOXES_AFTER or search.steps <= 0:
+            found = prove_on_boxes(knowledge, expr)
+            return None if found is None else found | why
     except TilewrightError:
         # The search built an expression over the size limits, or one that has no value where the facts hold.
         pass

@@ -6,7 +6,8 @@ comes back as it was written. The rules only regroup terms: the text always mean
 
 from __future__ import annotations
 
-from tilewright.dialects.sym.expr import Atom, Expr, Monomial, divide_monomial, multiply_monomials
+from tilewright.dialects.sym.expr import Atom, Expr, Monomial, divide_monomial
+from tilewright.dialects.sym.remainders import take_remainder
 
 
 def expression_text(expr: Expr) -> str:
@@ -42,26 +43,12 @@ def _term_piece(monomial: Monomial, coefficient: int) -> tuple[int, str]:
 
 
 def _mod_piece(rest: dict[Monomial, int], monomial: Monomial, division: Atom) -> tuple[int, str] | None:
-    """Take `f*R*g - d*g*R*(f floordiv d)` out of `rest` as `g * R*(f mod d)`, where every term of it is there."""
-    numerator, denominator = division.args
-    if len(denominator.terms) != 1:
+    """Take `f mod d`, perhaps times a product, out of `rest` where every term of it is there."""
+    piece = take_remainder(rest, monomial, division)
+    if piece is None:
         return None
-    ((lead, size),) = denominator.terms
-    others = divide_monomial(monomial, multiply_monomials(lead, (division,)))
-    if others is None or rest[monomial] % size:
-        return None
-    scale = -rest[monomial] // size
-    taken = {multiply_monomials(m, others): c * scale for m, c in numerator.terms if m or others}
-    if any(rest.get(m) != c for m, c in taken.items()):
-        return None
-    for m in (monomial, *taken):
-        del rest[m]
-    if not others:
-        # The constant of the numerator need not match: what is left over stays behind as a summand.
-        left = rest.pop((), 0) - scale * numerator.constant_term
-        if left:
-            rest[()] = left
-    return scale, _product_text(others, f"{_operand(numerator)} mod {_operand(denominator)}", scale)
+    text = f"{_operand(piece.numerator)} mod {_operand(piece.denominator)}"
+    return piece.scale, _product_text(piece.others, text, piece.scale)
 
 
 def _symbolic_ceildiv_piece(rest: dict[Monomial, int], monomial: Monomial, division: Atom) -> tuple[int, str] | None:

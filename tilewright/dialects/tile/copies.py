@@ -143,9 +143,7 @@ class CopyOp(IRDLOperation):
                 raise VerifyException(f"expected {buffer.rank} {side} offsets or none, got {len(offsets)}")
             if offsets and buffer.space.data == "fragment":
                 raise VerifyException("a fragment has no offsets")
-            if buffer.space.data != "global" and any(
-                a > b for a, b in zip(tile.sizes, buffer.sizes, strict=True)
-            ):
+            if buffer.space.data != "global" and any(a > b for a, b in zip(tile.sizes, buffer.sizes, strict=True)):
                 raise VerifyException(f"tile of sizes {list(tile.sizes)} exceeds {buffer}")
         if "global" in self.spaces:
             if len(self.bounds.data) != tile.rank:

@@ -1,7 +1,7 @@
 """Iteration spaces of tile ops: which iteration dim indexes which buffer dim, and how that is written.
 
-An operand is written `%a[d0, d2]`: buffer dim 0 runs along iteration dim 0, buffer dim 1 along iteration dim 2. A `0` stands for
-a buffer dim of size 1 that is broadcast.
+An operand is written `%a[d0, d2]`: buffer dim 0 runs along iteration dim 0, buffer dim 1 along iteration dim 2. A `0`
+stands for a buffer dim of size 1 that is broadcast.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr, StringAttr, SymbolNameConstraint
-from xdsl.ir import Region, SSAValue
+from xdsl.ir import BlockArgument, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
@@ -32,7 +32,13 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from tilewright.dialects.assembly import i64_attr, parse_extra_attributes, parse_value, print_extra_attributes
+from tilewright.dialects.assembly import (
+    i64_attr,
+    parse_extra_attributes,
+    parse_type_of,
+    parse_value,
+    print_extra_attributes,
+)
 from tilewright.dialects.sym.attributes import DimsAttr, ExprAttr, RelationAttr, parse_expr_from, parse_relation_from
 from tilewright.dialects.sym.expr import Expr
 from tilewright.dialects.sym.relation import Relation
@@ -45,9 +51,10 @@ index = IndexType()
 class KernelOp(IRDLOperation):
     """A kernel: one block computes one tile for each point of a symbolic grid.
 
-    Arguments are global buffers, then scalars (f32, i32, index: by value). `threads` is the block size and `index` the width of index arithmetic in bits,
-    both absent while undecided; `assumes` are relations that the code may rely on (each is proved or guarded by the plan). `bases` names for each
-    argument the symbol of its base address in bytes, empty where the host aligns it to 256 bytes itself (or for a scalar).
+    Arguments are global buffers, then scalars (f32, i32, index: by value). `threads` is the block size and
+    `index_width` the width of index arithmetic in bits, both absent while undecided; `assumes` are relations that the
+    code may rely on (each is proved or guarded by the plan). `bases` names for each argument the symbol of its base
+    address in bytes, empty where the host aligns it to 256 bytes itself (or for a scalar).
     """
 
     name = "tile.kernel"
@@ -84,17 +91,17 @@ class KernelOp(IRDLOperation):
         )
 
     @property
-    def arguments(self) -> Sequence[SSAValue]:
+    def arguments(self) -> Sequence[BlockArgument]:
         """Buffers and scalars, without the grid coordinates."""
         return self.body.block.args[: len(self.body.block.args) - len(self.grid.data)]
 
     @property
     def bases(self) -> tuple[str, ...]:
-        """Name of each argument's base address symbol; empty for one that the host aligns to 256 bytes, and for scalars."""
+        """Symbol of each argument's base address; empty for one that the host aligns to 256 bytes, and for scalars."""
         return tuple(b.data for b in self.base_names.data)
 
     @property
-    def coordinates(self) -> Sequence[SSAValue]:
+    def coordinates(self) -> Sequence[BlockArgument]:
         """The grid coordinates: index values with 0 <= coordinate < grid size."""
         return self.body.block.args[len(self.body.block.args) - len(self.grid.data) :]
 
@@ -109,7 +116,9 @@ class KernelOp(IRDLOperation):
             if isinstance(a.type, BufType) and a.type.space.data != "global":
                 raise VerifyException(f"kernel buffers are in global memory, got {a.type.space.data}")
         if self.bases and len(self.bases) != len(self.arguments):
-            raise VerifyException(f"expected one base for each of {len(self.arguments)} arguments, got {len(self.bases)}")
+            raise VerifyException(
+                f"expected one base for each of {len(self.arguments)} arguments, got {len(self.bases)}"
+            )
         if self.index_width is not None and self.index_width.value.data not in (32, 64):
             raise VerifyException(f"index width is 32 or 64, got {self.index_width.value.data}")
 
@@ -131,7 +140,8 @@ class KernelOp(IRDLOperation):
         bases: list[str] = []
         if parser.parse_optional_keyword("bases"):
             bases = parser.parse_comma_separated_list(
-                parser.Delimiter.SQUARE, lambda: "" if parser.parse_optional_integer() == 0 else parser.parse_identifier()
+                parser.Delimiter.SQUARE,
+                lambda: "" if parser.parse_optional_integer() == 0 else parser.parse_identifier(),
             )
         extra = parse_extra_attributes(parser)
         body = parser.parse_region([*args, *(c.resolve(index) for c in coordinates)])
@@ -143,10 +153,10 @@ class KernelOp(IRDLOperation):
         printer.print_string(" ")
         printer.print_symbol_name(self.sym_name.data)
         with printer.in_parens():
-            printer.print_list(self.arguments, printer.print_block_argument)  # pyright: ignore[reportArgumentType]
+            printer.print_list(self.arguments, printer.print_block_argument)
         printer.print_string(" grid ")
         with printer.in_parens():
-            printer.print_list(self.coordinates, lambda a: printer.print_block_argument(a, print_type=False))  # pyright: ignore[reportArgumentType]
+            printer.print_list(self.coordinates, lambda a: printer.print_block_argument(a, print_type=False))
         printer.print_string(f" = [{', '.join(str(e) for e in self.grid.data)}]")
         if self.threads is not None:
             printer.print_string(f" threads {self.threads.value.data}")
@@ -158,7 +168,7 @@ class KernelOp(IRDLOperation):
             printer.print_string(f" bases [{', '.join(b or '0' for b in self.bases)}]")
         print_extra_attributes(printer, self)
         printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False)
+        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
 
     def schedule_gaps(self) -> list[str]:
         """What is still undecided on this op."""
@@ -269,14 +279,14 @@ class ForOp(IRDLOperation):
             printer.print_list(list(self.where.items()), one)
         print_extra_attributes(printer, self)
         printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False)
+        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
 
 
 @irdl_op_definition
 class AllocOp(IRDLOperation):
-    """`%s = tile.alloc at 0 : !tile.buf<...>`: a buffer of the block in shared memory or registers, undefined until written.
+    """`%s = tile.alloc at 0 : !tile.buf<...>`: a buffer of the block in shared memory or registers.
 
-    The byte offset `at` of a shared buffer is absent until shared memory is allocated.
+    It is undefined until written. The byte offset `at` of a shared buffer is absent until shared memory is allocated.
     """
 
     name = "tile.alloc"
@@ -285,9 +295,7 @@ class AllocOp(IRDLOperation):
     traits = traits_def(MemoryAllocEffect())
 
     def __init__(self, type: BufType, offset: int | None = None) -> None:
-        super().__init__(
-            properties={"offset": None if offset is None else i64_attr(offset)}, result_types=[type]
-        )
+        super().__init__(properties={"offset": None if offset is None else i64_attr(offset)}, result_types=[type])
 
     @property
     def type(self) -> BufType:
@@ -302,9 +310,7 @@ class AllocOp(IRDLOperation):
     def parse(cls, parser: Parser) -> AllocOp:
         offset = parser.parse_integer() if parser.parse_optional_keyword("at") else None
         parser.parse_punctuation(":")
-        type_ = parser.parse_type()
-        if not isinstance(type_, BufType):
-            parser.raise_error(f"expected a !tile.buf type, got {type_}")
+        type_ = parse_type_of(parser, BufType, "!tile.buf")
         return cls(type_, offset)
 
     def print(self, printer: Printer) -> None:
@@ -325,7 +331,7 @@ class SyncOp(IRDLOperation):
 
     name = "tile.sync"
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    assembly_format: ClassVar[str] = "attr-dict"
+    assembly_format: ClassVar[str | None] = "attr-dict"
 
     def __init__(self) -> None:
         super().__init__()

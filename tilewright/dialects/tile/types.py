@@ -39,8 +39,11 @@ class StridedLayout(ParametrizedAttribute):
 
 @dataclass(frozen=True, slots=True)
 class DimDistribution:
-    """How one tile dim is spread: thread coordinate t = (tid / stride) mod threads holds, for o = 0, 1, ..., the elements
-    (o * threads + t) * vector + v with 0 <= v < vector. A thread's local index is o * vector + v."""
+    """How one tile dim is spread over the threads of a block.
+
+    Thread coordinate t = (tid / stride) mod threads holds, for o = 0, 1, ..., the elements
+    (o * threads + t) * vector + v with 0 <= v < vector. A thread's local index is o * vector + v.
+    """
 
     threads: int
     stride: int
@@ -53,10 +56,10 @@ class DimDistribution:
 
 @irdl_attr_definition
 class DistributedLayout(ParametrizedAttribute):
-    """`#tile.distributed<threads [8, 32] strides [32, 1] vector [1, 4]>`: a fragment's elements over the threads of a block.
+    """`#tile.distributed<threads [8, 32] strides [32, 1] vector [1, 4]>`: a fragment's elements over a block's threads.
 
-    One entry a dim, see `DimDistribution`. Thread bits that no dim uses hold copies: a fragment that lacks a dim of a wider
-    one is replicated over that dim's threads.
+    One entry a dim, see `DimDistribution`. Thread bits that no dim uses hold copies: a fragment that lacks a dim of a
+    wider one is replicated over that dim's threads.
     """
 
     name = "tile.distributed"
@@ -90,7 +93,9 @@ class DistributedLayout(ParametrizedAttribute):
     def verify(self) -> None:
         t, s, v = ints(self.threads), ints(self.strides), ints(self.vector)
         if not len(t) == len(s) == len(v):
-            raise VerifyException(f"threads, strides and vector must have one entry a dim, got {len(t)}, {len(s)}, {len(v)}")
+            raise VerifyException(
+                f"threads, strides and vector must have one entry a dim, got {len(t)}, {len(s)}, {len(v)}"
+            )
         if any(n < 1 for n in (*t, *s, *v)):
             raise VerifyException("threads, strides and vector must be at least 1")
 
@@ -175,7 +180,9 @@ class BufType(ParametrizedAttribute, TypeAttribute):
         if self.space.data not in SPACES:
             raise VerifyException(f"expected memory space {', '.join(SPACES)}, got {self.space.data}")
         if self.space.data != "global" and any(e.constant is None or e.constant < 1 for e in self.dims):
-            raise VerifyException(f"sizes of a {self.space.data} buffer must be constants of at least 1, got {self.shape}")
+            raise VerifyException(
+                f"sizes of a {self.space.data} buffer must be constants of at least 1, got {self.shape}"
+            )
         if isinstance(self.layout, StridedLayout):
             if self.space.data == "fragment":
                 raise VerifyException("a fragment has a #tile.distributed layout, got #tile.strided")
@@ -212,9 +219,7 @@ def static_size(e: Expr) -> int:
     return e.constant
 
 
-def buf_type(
-    dims: Sequence[Expr | int], element: Attribute, space: str, layout: Attribute | None = None
-) -> BufType:
+def buf_type(dims: Sequence[Expr | int], element: Attribute, space: str, layout: Attribute | None = None) -> BufType:
     """A buffer type from sizes, element type, memory space and an optional layout."""
     exprs = tuple(d if isinstance(d, Expr) else Expr.const(d) for d in dims)
     return BufType(DimsAttr(exprs), element, StringAttr(space), NoneAttr() if layout is None else layout)

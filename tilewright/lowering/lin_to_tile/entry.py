@@ -122,17 +122,22 @@ class EntryLowering:
                 number += 1
             elif isinstance(op, CastOp):
                 for obligation in op.obligations():
-                    self.module.body.block.insert_op_before(RequireOp(obligation), self.function)
+                    self.require(RequireOp(obligation), op)
             elif not isinstance(op, func.ReturnOp | RequireOp):
                 raise error_at(
                     op, f"lin-to-tile expects lin.generic and lin.group (run decompose first), got {op.name}"
                 )
             elif isinstance(op, RequireOp):
-                self.module.body.block.insert_op_before(op.clone(), self.function)
+                self.require(op.clone(), op)
         for value, output in waiting:
             self.copy_result(value, output, number)
             number += 1
         return host.FuncOp(self.function.sym_name.data, [o.type for o in returned.arguments], Region(self.body))
+
+    def require(self, op: RequireOp, origin: Operation) -> None:
+        """States a requirement of the function in the module, at the place of the op that it comes from."""
+        op.location = origin.location
+        self.module.body.block.insert_op_before(op, self.function)
 
     def outputs(self, results: Sequence[SSAValue], types: Sequence[Attribute]) -> list[tuple[SSAValue, SSAValue]]:
         """Makes the output buffers, each for the value that is computed into it; returns the results that are copies

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import AnyFloat, TensorType
@@ -22,9 +22,11 @@ from tilewright.lowering.lin_to_tile.builder import TileBuilder, identity_attrib
 from tilewright.lowering.lin_to_tile.group_space import GroupSpace
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
 
-COMBINING_OPS: Mapping[Combine, tuple[type[Operation], type[Operation]]] = {
+BinaryOp: TypeAlias = "Callable[[SSAValue, SSAValue], Operation]"
+
+COMBINING_OPS: Mapping[Combine, tuple[BinaryOp, BinaryOp]] = {
     Combine.SUM: (arith.AddfOp, arith.AddiOp),
     Combine.PROD: (arith.MulfOp, arith.MuliOp),
     Combine.MAX: (arith.MaximumfOp, arith.MaxSIOp),
@@ -37,11 +39,11 @@ def combine_scalars(combine: Combine, left: SSAValue, right: SSAValue) -> Operat
     """The op that combines two scalars of one type; i1 counts as unsigned."""
     floats, integers = COMBINING_OPS[combine]
     if isinstance(left.type, AnyFloat):
-        return floats(left, right)  # pyright: ignore[reportCallIssue]
+        return floats(left, right)
     if str(left.type) == "i1" and combine in (Combine.MAX, Combine.MIN):
         unsigned = arith.MaxUIOp if combine is Combine.MAX else arith.MinUIOp
         return unsigned(left, right)
-    return integers(left, right)  # pyright: ignore[reportCallIssue]
+    return integers(left, right)
 
 
 def copy_body(generic: GenericOp, block: Block, args: Sequence[SSAValue]) -> SSAValue:

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import cast
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerAttr, i1
+from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerAttr, IntegerType, i1
 from xdsl.ir import Attribute, SSAValue
 
 from tilewright.dialects.simt.memory import RegsLoadOp, RegsStoreOp
@@ -131,5 +131,7 @@ def _extend(kernel: Kernel, op: MmaOp, value: SSAValue, type_: Attribute) -> SSA
     floats = isinstance(source, AnyFloat), isinstance(type_, AnyFloat)
     if floats[0] != floats[1]:
         raise error_at(op, f"tile.mma: expected operands that extend to {type_}, got {source}")
-    extend = arith.ExtFOp if floats[0] else arith.ExtUIOp if source == i1 else arith.ExtSIOp
-    return kernel.builder.add(extend(value, type_)).results[0]  # pyright: ignore[reportArgumentType]
+    if floats[0]:
+        return kernel.builder.add(arith.ExtFOp(value, type_)).results[0]
+    extend = arith.ExtUIOp if source == i1 else arith.ExtSIOp
+    return kernel.builder.add(extend(value, cast("IntegerType[int]", type_))).results[0]

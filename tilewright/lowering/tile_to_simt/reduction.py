@@ -12,9 +12,9 @@ Only bits of reduced dims take part, so threads that hold copies are counted onc
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType
@@ -38,20 +38,22 @@ from tilewright.lowering.tile_to_simt.elements import (
 from tilewright.lowering.tile_to_simt.state import Kernel, distribution, element_type, iteration_distribution
 from tilewright.passes.core import error_at
 
+BinaryOp: TypeAlias = "Callable[[SSAValue, SSAValue], Operation]"
+
 WARP = 32
-_FLOAT: dict[str, type[Operation]] = {
+_FLOAT: dict[str, BinaryOp] = {
     "sum": arith.AddfOp,
     "prod": arith.MulfOp,
     "max": arith.MaximumfOp,
     "min": arith.MinimumfOp,
 }
-_SIGNED: dict[str, type[Operation]] = {
+_SIGNED: dict[str, BinaryOp] = {
     "sum": arith.AddiOp,
     "prod": arith.MuliOp,
     "max": arith.MaxSIOp,
     "min": arith.MinSIOp,
 }
-_BOOL: dict[str, type[Operation]] = {
+_BOOL: dict[str, BinaryOp] = {
     "sum": arith.AddiOp,
     "prod": arith.MuliOp,
     "max": arith.MaxUIOp,
@@ -98,7 +100,7 @@ class _Reduction:
         return [dim.stride << k for k in range(dim.threads.bit_length() - 1)]
 
     def combine(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        return self.builder.add(self.combiner(a, b)).results[0]  # pyright: ignore[reportCallIssue]
+        return self.builder.add(self.combiner(a, b)).results[0]
 
     def each(self, loops: ExitStack, dims: tuple[int, ...], places: bool = False) -> dict[int, Local]:
         """Loops over the local elements of iteration dims."""

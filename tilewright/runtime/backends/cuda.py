@@ -70,10 +70,11 @@ class CudaBackend(Backend):
 
     def call(self, args: Sequence[object], out: Sequence[object] | None, stream: object, force: bool) -> list[Any]:
         """Queue the entry's launches; waits for the device only where a result goes to the host."""
-        key = self._ready.key(args) if out is None and stream is None else None
-        if key is not None and (ready := self._ready.find(key)) is not None:
+        key = self._ready.key(args, out) if stream is None else None
+        ready = None if key is None else self._ready.find(key)
+        if ready is not None and (done := ready.run(args, out)) is not None:
             self.launches = len(ready.launches)
-            return ready.run(args)
+            return done
         plan = self.entry.plan
         handle = stream_handle(stream) if stream is not None else 0
         arguments = take_arguments(plan.arguments, args, plan.entry, handle)
@@ -116,8 +117,9 @@ class CudaBackend(Backend):
             host = _host_array(made, target)
             if host is not None:
                 download(owner, target, host, handle)
-        if key is not None and all(t.kind == "torch" for t in targets):
-            self._remember(key, decision, launches, owner, results)
+        if key is not None and results and all(t.kind == "torch" for t in targets):
+            spans = () if out is None else tuple(t.span for t in (*on_device, *targets))
+            self._remember(key, decision, launches, owner, results, spans)
         return results
 
     def _new_results(
@@ -165,6 +167,7 @@ class CudaBackend(Backend):
         launches: Sequence[ReadyLaunch],
         owner: Device,
         results: Sequence[Any],
+        spans: tuple[tuple[int, int], ...],
     ) -> None:
         """Keep a call on torch tensors; numbers by value never get here, as they are no tensors."""
         scratch = tuple(
@@ -173,7 +176,7 @@ class CudaBackend(Backend):
         )
         device: Any = results[0].device
         made = tuple((shape, r.dtype) for shape, r in zip(decision.results, results, strict=True))
-        self._ready.remember(key, ReadyCall(owner, made, scratch, tuple(launches), device))
+        self._ready.remember(key, ReadyCall(owner, made, scratch, tuple(launches), device, spans))
 
     def _prepare(self, number: int, owner: Device) -> Loaded:
         found = self._by_site[number, owner.info.ordinal] = self.load(self.entry.plan.sites[number], owner)

@@ -36,7 +36,11 @@ class ReadyLaunch:
 
 @dataclass(frozen=True, slots=True)
 class ReadyCall:
-    """A remembered call: addresses are those of the arguments, then the results, then scratch."""
+    """A remembered call: addresses are those of the arguments, then the results, then scratch.
+
+    For a call with outputs of the caller, which may be anywhere, `spans` has the bytes that each argument and output
+    touches around its address: an output may share none with another tensor.
+    """
 
     owner: Device
     results: tuple[tuple[tuple[int, ...], Any], ...]
@@ -46,14 +50,22 @@ class ReadyCall:
     launches: tuple[ReadyLaunch, ...]
     device: Any
     """torch's name of the device."""
+    spans: tuple[tuple[int, int], ...]
 
-    def run(self, args: Sequence[Any]) -> list[Any]:
-        """Queue the launches on torch's current stream; the new results."""
+    def run(self, args: Sequence[Any], out: Sequence[Any] | None) -> list[Any] | None:
+        """Queue the launches on torch's current stream; the results. None, and nothing is done, where an output comes
+        so near to another tensor that it takes a closer look."""
         torch: Any = sys.modules["torch"]
-        stream = normalised(raw_stream(self.owner.info.ordinal))
-        results = [torch.empty(shape, dtype=dtype, device=self.device) for shape, dtype in self.results]
         pointers: list[int] = [each.data_ptr() for each in args]
-        pointers += [each.data_ptr() for each in results]
+        if out is None:
+            results = [torch.empty(shape, dtype=dtype, device=self.device) for shape, dtype in self.results]
+            pointers += [each.data_ptr() for each in results]
+        else:
+            results = list(out)
+            pointers += [each.data_ptr() for each in results]
+            if self._meet(pointers, len(args)):
+                return None
+        stream = normalised(raw_stream(self.owner.info.ordinal))
         held: list[Any] = []
         for wanted in self.scratch:
             if wanted is None:
@@ -67,6 +79,15 @@ class ReadyCall:
             each.function.launch(each.grid, each.threads, each.smem_bytes, packed, stream)
         return results
 
+    def _meet(self, pointers: Sequence[int], first_output: int) -> bool:
+        """Whether the bytes from the first to the last of an output meet those of an argument or an earlier output."""
+        places = [(p + low, p + high) for p, (low, high) in zip(pointers, self.spans, strict=True)]
+        for number in range(first_output, len(places)):
+            low, high = places[number]
+            if any(low < end and start < high for start, end in places[:number]):
+                return True
+        return False
+
 
 class ReadyCalls:
     """The calls that one entry remembers. `alignment` is the plan's."""
@@ -75,20 +96,20 @@ class ReadyCalls:
         self.alignment = alignment
         self._calls: dict[tuple[Any, ...], ReadyCall] = {}
 
-    def key(self, args: Sequence[Any]) -> tuple[Any, ...] | None:
-        """What a call on these arguments is remembered under; None unless all are plain torch tensors on a GPU."""
+    def key(self, args: Sequence[Any], out: Sequence[Any] | None) -> tuple[Any, ...] | None:
+        """What a call on these tensors is remembered under; None unless all are plain torch tensors on a GPU."""
         torch = sys.modules.get("torch")
         if torch is None:
             return None
         kind, strided, alignment = torch.Tensor, torch.strided, self.alignment
-        parts: list[Any] = []
-        for arg in args:
+        parts: list[Any] = [out is None]
+        for arg in args if out is None else (*args, *out):
             if type(arg) is not kind or not arg.is_cuda or arg.layout is not strided:
                 return None
             if arg.requires_grad or arg.is_neg():
                 return None
             parts += (arg.shape, arg.stride(), arg.dtype, arg.data_ptr() % alignment, arg.get_device())
-        return tuple(parts) if parts else None
+        return tuple(parts) if args else None
 
     def find(self, key: tuple[Any, ...]) -> ReadyCall | None:
         """The remembered call, if there is one."""

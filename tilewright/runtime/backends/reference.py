@@ -57,9 +57,7 @@ class ReferenceBackend(Backend):
             else:
                 target = given[number]
                 if target.shape != value.rounded.shape:
-                    raise TilewrightError(
-                        f"result {number}: expected shape {value.rounded.shape}, got {target.shape}"
-                    )
+                    raise TilewrightError(f"result {number}: expected shape {value.rounded.shape}, got {target.shape}")
             assert target.array is not None
             target.array[...] = value.rounded
         return results
@@ -71,4 +69,3 @@ class ReferenceBackend(Backend):
         solve_sizes(self.steps, found, environment)
         arrays = [np.asarray(a.array) for a in arguments]
         return run_reference(self.entry.module, self.entry.entry, arrays, environment.values)
-

@@ -1,0 +1,74 @@
+// RUN: tilewright-opt %s --split-input-file --verify-diagnostics
+
+// expected-error@+1 {{the function type must list the types of the arguments}}
+"host.func"() <{sym_name = "main", signature = (f32) -> ()}> ({
+^bb0(%x: i32):
+}) : () -> ()
+
+// -----
+
+sym.symbol @N
+host.func @main(%x: tensor<?xf32, #sym.dims<N>>) -> () {
+  // expected-error@+1 {{the last case must have no predicates}}
+  host.dispatch {
+  case "a" when [N >= 1] {
+    host.launch @k(%x)
+  }
+  }
+}
+
+// -----
+
+sym.symbol @N
+host.func @main(%x: tensor<?xf32, #sym.dims<N>>) -> () {
+  // expected-error@+1 {{case names must differ}}
+  host.dispatch {
+  case "a" when [N >= 1] {
+    host.launch @k(%x)
+  }
+  case "a" {
+    host.launch @k(%x)
+  }
+  }
+}
+
+// -----
+
+sym.symbol @N
+host.func @main(%x: tensor<?xf32, #sym.dims<N>>) -> () {
+  // expected-error@+1 {{expected one name, one predicate list and one body for each case}}
+  host.dispatch {
+  }
+}
+
+// -----
+
+sym.symbol @N
+host.func @main(%x: tensor<?xf32, #sym.dims<N>>) -> () {
+  // expected-error@+1 {{expected one name, one predicate list and one body for each case}}
+  "host.dispatch"() <{cases = ["a"], predicates = []}> ({
+    host.launch @k(%x)
+  }) : () -> ()
+}
+
+// -----
+
+sym.symbol @N
+host.func @main(%s: f32) -> () {
+  // expected-error@+1 {{host.bind names the strides of a tensor, got f32}}
+  host.bind %s strides [] base b
+}
+
+// -----
+
+sym.symbol @N
+host.func @main(%x: tensor<?xf32, #sym.dims<N>>) -> () {
+  // expected-error@+1 {{expected 1 stride symbols, got 2}}
+  host.bind %x strides [a, b] base c
+}
+
+// -----
+
+%x = builtin.unrealized_conversion_cast to tensor<f32>
+// expected-error@+1 {{'host.bind' expects parent op 'host.func'}}
+host.bind %x strides [] base b

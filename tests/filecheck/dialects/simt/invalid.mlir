@@ -1,0 +1,248 @@
+// RUN: tilewright-opt %s --split-input-file --verify-diagnostics
+
+// expected-error@+1 {{pointers must come before scalars}}
+simt.kernel @k(%n: i32, %p: !simt.global<f32>) threads 32 smem 0 grid [1] {
+
+}
+
+// -----
+
+// expected-error@+1 {{expected one scalar argument for each of 1 params, got 0}}
+simt.kernel @k(%p: !simt.global<f32>) threads 32 smem 0 grid [1] params [4] {
+
+}
+
+// -----
+
+// expected-error@+1 {{scalar arguments for params are i32 or i64, got f32}}
+simt.kernel @k(%n: f32) threads 32 smem 0 grid [1] params [4] {
+
+}
+
+// -----
+
+// expected-error@+1 {{scalar arguments are integers or floats, got index}}
+simt.kernel @k(%n: index) threads 32 smem 0 grid [1] {
+
+}
+
+// -----
+
+// expected-error@+1 {{threads must be a multiple of 32 from 32 to 1024, got 48}}
+simt.kernel @k() threads 48 smem 0 grid [1] {
+
+}
+
+// -----
+
+// expected-error@+1 {{threads must be a multiple of 32 from 32 to 1024, got 2048}}
+simt.kernel @k() threads 2048 smem 0 grid [1] {
+
+}
+
+// -----
+
+simt.kernel @k() threads 32 smem 0 grid [1] {
+  // expected-error@+1 {{expected dim to be one of x, y, z, got w}}
+  %b = simt.block_id w
+}
+
+// -----
+
+simt.kernel @k() threads 32 smem 0 grid [1] {
+  // expected-error@+1 {{expected dim x, y or z, got w}}
+  %b = "simt.block_id"() <{dim = "w"}> : () -> i32
+}
+
+// -----
+
+simt.kernel @k() threads 32 smem 0 grid [1] {
+  // expected-error@+1 {{expected a trip count of at least 1, got 0}}
+  simt.unroll %i < 0 {
+  }
+}
+
+// -----
+
+simt.kernel @k() threads 32 smem 0 grid [1] {
+  // expected-error@+1 {{expected one i32 loop variable}}
+  "simt.unroll"() <{count = 4 : i64}> ({
+  ^bb0(%i: i64):
+  }) : () -> ()
+}
+
+// -----
+
+simt.kernel @k() threads 32 smem 0 grid [1] {
+  // expected-error@+1 {{register array sizes must be at least 1, got [4, 0]}}
+  %r = simt.regs.alloc : !simt.regs<[4, 0], f32>
+}
+
+// -----
+
+simt.kernel @k() threads 32 smem 0 grid [1] {
+  // expected-error@+1 {{expected a !simt.regs type, got f32}}
+  %r = simt.regs.alloc : f32 simt.barrier
+}
+
+// -----
+
+simt.kernel @k() threads 32 smem 0 grid [1] {
+  // expected-error@+1 {{expected a !simt.smem type, got f32}}
+  %r = simt.shared at 0 : f32 simt.barrier
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f32>) threads 32 smem 0 grid [1] {
+  %r = simt.regs.alloc : !simt.regs<[4], f32>
+  %z = arith.constant 0 : i32
+  // expected-error@+1 {{expected 1 register indices, got 2}}
+  %v = simt.regs.load %r[%z, %z]
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f32>) threads 32 smem 0 grid [1] {
+  %r = simt.regs.alloc : !simt.regs<[4], f32>
+  %t = simt.tid
+  // expected-error@+1 {{a register index must be a constant or made of simt.unroll variables}}
+  %v = simt.regs.load %r[%t]
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f32>) threads 32 smem 0 grid [1] {
+  %r = simt.regs.alloc : !simt.regs<[4], f32>
+  %t = simt.tid
+  %v = arith.constant 0.0 : f32
+  // expected-error@+1 {{a register index must be a constant or made of simt.unroll variables}}
+  simt.regs.store %v to %r[%t]
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f32>) threads 32 smem 0 grid [1] {
+  %r = simt.regs.alloc : !simt.regs<[4], f32>
+  %z = arith.constant 0 : i32
+  // expected-error@+1 {{expected a register array, got i32}}
+  %v = simt.regs.load %z[%z]
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f32>) threads 32 smem 0 grid [1] {
+  %r = simt.regs.alloc : !simt.regs<[4], f32>
+  %z = arith.constant 0 : i32
+  // expected-error@+1 {{expected result type f32, got f16}}
+  %v = "simt.regs.load"(%r, %z) : (!simt.regs<[4], f32>, i32) -> f16
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f32>) threads 32 smem 0 grid [1] {
+  %r = simt.regs.alloc : !simt.regs<[4], f32>
+  %z = arith.constant 0 : i32
+  // expected-error@+1 {{expected a value of type f32, got i32}}
+  simt.regs.store %z to %r[%z]
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f16>) threads 32 smem 0 grid [1] {
+  %r = simt.regs.alloc : !simt.regs<[4], f32>
+  %z = arith.constant 0 : i32
+  // expected-error@+1 {{memory holds f16, registers hold f32}}
+  simt.load %p[%z] into %r[%z] width 1
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f32>) threads 32 smem 0 grid [1] {
+  %r = simt.regs.alloc : !simt.regs<[4], f32>
+  %z = arith.constant 0 : i32
+  %v = arith.constant 0.0 : f32
+  // expected-error@+1 {{the element index is i32 or i64, got f32}}
+  simt.load %p[%v] into %r[%z] width 1
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f32>) threads 32 smem 0 grid [1] {
+  %r = simt.regs.alloc : !simt.regs<[4], f32>
+  %z = arith.constant 0 : i32
+  // expected-error@+1 {{width must be one of (1, 2, 4, 8, 16), got 3}}
+  simt.load %p[%z] into %r[%z] width 3
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f32>) threads 32 smem 0 grid [1] {
+  %r = simt.regs.alloc : !simt.regs<[4], f32>
+  %z = arith.constant 0 : i32
+  // expected-error@+1 {{width 8 exceeds the last register dim of}}
+  simt.load %p[%z] into %r[%z] width 8
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f32>) threads 32 smem 0 grid [1] {
+  %r = simt.regs.alloc : !simt.regs<[4], f32>
+  %z = arith.constant 0 : i32
+  // expected-error@+1 {{expected a register array after `into`, got i32}}
+  simt.load %p[%z] into %z[%z] width 1 simt.barrier
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f32>) threads 32 smem 0 grid [1] {
+  %r = simt.regs.alloc : !simt.regs<[4], f32>
+  %z = arith.constant 0 : i32
+  // expected-error@+1 {{width must be one of (1, 2, 4, 8, 16), got 5}}
+  simt.store %r[%z] to %p[%z] width 5
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f16>) threads 32 smem 0 grid [1] {
+  %r = simt.regs.alloc : !simt.regs<[4], f32>
+  %z = arith.constant 0 : i32
+  // expected-error@+1 {{memory holds f16, registers hold f32}}
+  simt.store %r[%z] to %p[%z] width 1
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f32>) threads 32 smem 0 grid [1] {
+  %r = simt.regs.alloc : !simt.regs<[4], f32>
+  %z = arith.constant 0 : i32
+  // expected-error@+1 {{expected a lane count from 0 to 31, got 32}}
+  %w = simt.shuffle xor %z, 32
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f32>) threads 32 smem 0 grid [1] {
+  %r = simt.regs.alloc : !simt.regs<[4], f32>
+  %z = arith.constant 0 : i32
+  // expected-error@+1 {{expected mode to be one of xor, down, index, got up}}
+  %w = simt.shuffle up %z, 1
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f32>) threads 32 smem 0 grid [1] {
+  %r = simt.regs.alloc : !simt.regs<[4], f32>
+  %z = arith.constant 0 : i32
+  // expected-error@+1 {{expected mode xor, down, index, got up}}
+  %w = "simt.shuffle"(%z) <{mode = "up", amount = 1 : i64}> : (i32) -> i32
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f32>) threads 32 smem 0 grid [1] {
+  %r = simt.regs.alloc : !simt.regs<[4], f32>
+  %z = arith.constant 0 : i32
+  // expected-error@+1 {{expected result type i32, got f32}}
+  %w = "simt.shuffle"(%z) <{mode = "xor", amount = 1 : i64}> : (i32) -> f32
+}

@@ -1,0 +1,58 @@
+// RUN: tilewright-opt %s -p map-threads,coalesce | filecheck %s
+// RUN: tilewright-opt %s -p coalesce | filecheck %s --check-prefix=ALONE
+
+sym.symbol @M
+sym.symbol @N
+sym.symbol @x_s0 {source = "stride"}
+sym.symbol @x_s1 {source = "stride"}
+
+// map-threads runs along d0; both tensors are contiguous along d1, so neighbouring threads go there.
+// CHECK-LABEL: tile.kernel @rows
+// CHECK: %t = tile.alloc : !tile.buf<[16, 128], f32, fragment, #tile.distributed<threads [2, 128] strides [128, 1] vector [1, 1]>>
+// CHECK: %f = tile.alloc : !tile.buf<[16, 128], f32, fragment, #tile.distributed<threads [2, 128] strides [128, 1] vector [1, 1]>>
+// Without layouts there is nothing to turn.
+// ALONE-LABEL: tile.kernel @rows
+// ALONE-NOT: tile.distributed
+tile.kernel @rows(%x: !tile.buf<[M, N], f32, global, #tile.strided<[x_s0, x_s1]>>, %y: !tile.buf<[M, N], f32, global, #tile.strided<[N, 1]>>) grid (%i, %j) = [M ceildiv 16, N ceildiv 128] {
+  %m0 = sym.apply 16*i where i = %i
+  %n0 = sym.apply 128*i where i = %j
+  %t = tile.alloc : !tile.buf<[16, 128], f32, fragment>
+  tile.copy %x[%m0, %n0] to %t bounds [clip, clip] other 0.0 : f32
+  %f = tile.alloc : !tile.buf<[16, 128], f32, fragment>
+  tile.map (d0, d1) ins(%t[d0, d1]) outs(%f[d0, d1]) {
+  ^bb0(%p: f32):
+    tile.yield %p
+  }
+  tile.copy %f to %y[%m0, %n0] bounds [clip, clip]
+}
+
+// Stride 1 along the first dim, in the input and the output: that one is the fast one.
+// CHECK-LABEL: tile.kernel @columns
+// CHECK: %t = tile.alloc : !tile.buf<[128, 16], f32, fragment, #tile.distributed<threads [128, 2] strides [1, 128] vector [1, 1]>>
+tile.kernel @columns(%x: !tile.buf<[M, N], f32, global, #tile.strided<[1, M]>>, %y: !tile.buf<[M, N], f32, global, #tile.strided<[1, M]>>) grid (%i, %j) = [M ceildiv 128, N ceildiv 16] {
+  %m0 = sym.apply 128*i where i = %i
+  %n0 = sym.apply 16*i where i = %j
+  %t = tile.alloc : !tile.buf<[128, 16], f32, fragment>
+  tile.copy %x[%m0, %n0] to %t bounds [clip, clip] other 0.0 : f32
+  tile.copy %t to %y[%m0, %n0] bounds [clip, clip]
+}
+
+// A copy into shared memory runs along its own tensor's contiguous dim, whatever the fragments want.
+// CHECK-LABEL: tile.kernel @staged
+// CHECK: tile.copy %x[%n0, %m0] to %s bounds [clip, clip] other 0.000000e+00 : f32 dist #tile.distributed<threads [8, 32] strides [32, 1] vector [1, 1]>
+// CHECK: %u = tile.alloc : !tile.buf<[32, 32], f32, fragment, #tile.distributed<threads [32, 8] strides [1, 32] vector [1, 1]>>
+// CHECK: %f = tile.alloc : !tile.buf<[32, 32], f32, fragment, #tile.distributed<threads [8, 32] strides [32, 1] vector [1, 1]>>
+tile.kernel @staged(%x: !tile.buf<[N, M], f32, global, #tile.strided<[M, 1]>>, %y: !tile.buf<[M, N], f32, global, #tile.strided<[N, 1]>>) grid (%i, %j) = [M ceildiv 32, N ceildiv 32] {
+  %m0 = sym.apply 32*i where i = %i
+  %n0 = sym.apply 32*i where i = %j
+  %s = tile.alloc : !tile.buf<[32, 32], f32, shared>
+  tile.copy %x[%n0, %m0] to %s bounds [clip, clip] other 0.0 : f32
+  %u = tile.alloc : !tile.buf<[32, 32], f32, fragment>
+  tile.copy %s to %u
+  %f = tile.alloc : !tile.buf<[32, 32], f32, fragment>
+  tile.map (d0, d1) ins(%u[d1, d0]) outs(%f[d0, d1]) {
+  ^bb0(%p: f32):
+    tile.yield %p
+  }
+  tile.copy %f to %y[%m0, %n0] bounds [clip, clip]
+}

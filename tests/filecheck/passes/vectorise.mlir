@@ -1,0 +1,59 @@
+// RUN: tilewright-opt %s -p map-threads,coalesce,vectorise | filecheck %s
+
+sym.symbol @M
+sym.symbol @N
+sym.symbol @x_s0 {source = "stride"}
+sym.symbol @x_s1 {source = "stride"}
+sym.symbol @x_base {source = "base"}
+
+// All that 16 bytes need is assumed: unit stride, other stride, base and size divisible. Scratch %y is aligned as it is.
+// CHECK-LABEL: tile.kernel @assumed
+// CHECK: fragment, #tile.distributed<threads [8, 32] strides [32, 1] vector [1, 4]>>
+// CHECK: tile.copy %x[%m0, %n0] to %t bounds [clip, clip] other 0.000000e+00 : f32 width 4
+// CHECK: tile.copy %t to %y[%m0, %n0] bounds [clip, clip] width 4
+tile.kernel @assumed(%x: !tile.buf<[M, N], f32, global, #tile.strided<[x_s0, x_s1]>>, %y: !tile.buf<[M, N], f32, global, #tile.strided<[N, 1]>>) grid (%i, %j) = [M ceildiv 16, N ceildiv 128] assumes [x_s1 == 1, x_s0 mod 4 == 0, x_base mod 16 == 0, N mod 4 == 0] bases [x_base, 0] {
+  %m0 = sym.apply 16*i where i = %i
+  %n0 = sym.apply 128*i where i = %j
+  %t = tile.alloc : !tile.buf<[16, 128], f32, fragment>
+  tile.copy %x[%m0, %n0] to %t bounds [clip, clip] other 0.0 : f32
+  tile.copy %t to %y[%m0, %n0] bounds [clip, clip]
+}
+
+// Half of it: pairs.
+// CHECK-LABEL: tile.kernel @pairs
+// CHECK: vector [1, 2]>>
+// CHECK: tile.copy %x[%m0, %n0] to %t bounds [clip, clip] other 0.000000e+00 : f32 width 2
+tile.kernel @pairs(%x: !tile.buf<[M, N], f32, global, #tile.strided<[x_s0, x_s1]>>, %y: !tile.buf<[M, N], f32, global, #tile.strided<[N, 1]>>) grid (%i, %j) = [M ceildiv 16, N ceildiv 128] assumes [x_s1 == 1, x_s0 mod 2 == 0, x_base mod 8 == 0, N mod 2 == 0] bases [x_base, 0] {
+  %m0 = sym.apply 16*i where i = %i
+  %n0 = sym.apply 128*i where i = %j
+  %t = tile.alloc : !tile.buf<[16, 128], f32, fragment>
+  tile.copy %x[%m0, %n0] to %t bounds [clip, clip] other 0.0 : f32
+  tile.copy %t to %y[%m0, %n0] bounds [clip, clip]
+}
+
+// The size is not known to be divisible, so the last access might reach over it; with the bound proved it cannot.
+// CHECK-LABEL: tile.kernel @size_unknown
+// CHECK: tile.copy %x[%m0, %n0] to %t bounds [clip, clip] other 0.000000e+00 : f32{{$}}
+// CHECK: tile.copy %x[%m0, %n0] to %u bounds [clip, proved] other 0.000000e+00 : f32 width 4
+// CHECK: tile.copy %t to %y[%m0, %n0] bounds [clip, clip]{{$}}
+tile.kernel @size_unknown(%x: !tile.buf<[M, N], f32, global, #tile.strided<[x_s0, x_s1]>>, %y: !tile.buf<[M, N], f32, global, #tile.strided<[N, 1]>>) grid (%i, %j) = [M ceildiv 16, N floordiv 128] assumes [x_s1 == 1, x_s0 mod 4 == 0, x_base mod 16 == 0] bases [x_base, 0] {
+  %m0 = sym.apply 16*i where i = %i
+  %n0 = sym.apply 128*i where i = %j
+  %t = tile.alloc : !tile.buf<[16, 128], f32, fragment>
+  tile.copy %x[%m0, %n0] to %t bounds [clip, clip] other 0.0 : f32
+  %u = tile.alloc : !tile.buf<[16, 128], f32, fragment>
+  tile.copy %x[%m0, %n0] to %u bounds [clip, proved] other 0.0 : f32
+  tile.copy %t to %y[%m0, %n0] bounds [clip, clip]
+}
+
+// bf16: eight elements make 16 bytes. A copy into shared memory loads wide and stores one by one until pad-shared decides.
+// CHECK-LABEL: tile.kernel @staged
+// CHECK: tile.copy %x[%m0, %n0] to %s bounds [proved, clip] other 0.000000e+00 : bf16 width 8 store_width 1 dist #tile.distributed<threads [32, 8] strides [8, 1] vector [1, 8]>
+tile.kernel @staged(%x: !tile.buf<[M, N], bf16, global, #tile.strided<[N, 1]>>, %y: !tile.buf<[N], bf16, global, #tile.strided<[1]>>) grid (%i, %j) = [M floordiv 32, N ceildiv 64] assumes [N mod 8 == 0] bases [0, 0] {
+  %m0 = sym.apply 32*i where i = %i
+  %n0 = sym.apply 64*i where i = %j
+  %s = tile.alloc : !tile.buf<[32, 64], bf16, shared>
+  tile.copy %x[%m0, %n0] to %s bounds [proved, clip] other 0.0 : bf16
+  %f = tile.alloc : !tile.buf<[32, 64], bf16, fragment>
+  tile.copy %s to %f
+}

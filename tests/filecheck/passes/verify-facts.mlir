@@ -1,0 +1,42 @@
+// RUN: tilewright-opt %s -p verify-facts --split-input-file --verify-diagnostics
+
+sym.symbol @M
+sym.symbol @N {multiple_of = 4}
+// All of these follow: no error.
+tile.kernel @k(%x: !tile.buf<[M, N], f32, global, #tile.strided<[N, 1]>>) grid (%i, %j) = [M, N floordiv 128] bases [0] {
+  %n0 = sym.apply 128*i where i = %j
+  %t = tile.alloc : !tile.buf<[1, 128], f32, fragment>
+  tile.copy %x[%i, %n0] to %t bounds [proved, proved] width 4
+  tile.copy %t to %x[%i, %n0] bounds [clip, clip] width 4
+}
+
+// -----
+
+sym.symbol @N
+tile.kernel @k(%x: !tile.buf<[N], f32, global, #tile.strided<[1]>>) grid (%i) = [N ceildiv 128] bases [0] {
+  %n0 = sym.apply 128*i where i = %i
+  %t = tile.alloc : !tile.buf<[128], f32, fragment>
+  // expected-error@+1 {{the bound of dim 0 is said to be proved, but this does not follow}}
+  tile.copy %x[%n0] to %t bounds [proved]
+}
+
+// -----
+
+sym.symbol @N
+tile.kernel @k(%x: !tile.buf<[N], f32, global, #tile.strided<[1]>>) grid (%i) = [N ceildiv 128] assumes [N mod 2 == 0] bases [0] {
+  %n0 = sym.apply 128*i where i = %i
+  %t = tile.alloc : !tile.buf<[128], f32, fragment>
+  // expected-error@+1 {{accesses of 4 elements are not proved to be aligned and inside; 2 are}}
+  tile.copy %x[%n0] to %t bounds [clip] other 0.0 : f32 width 4
+}
+
+// -----
+
+sym.symbol @N {multiple_of = 4}
+sym.symbol @x_base {source = "base"}
+tile.kernel @k(%x: !tile.buf<[N], f32, global, #tile.strided<[1]>>) grid (%i) = [N ceildiv 128] bases [x_base] {
+  %n0 = sym.apply 128*i where i = %i
+  %t = tile.alloc : !tile.buf<[128], f32, fragment>
+  // expected-error@+1 {{accesses of 4 elements are not proved to be aligned and inside; 1 are}}
+  tile.copy %x[%n0] to %t bounds [clip] other 0.0 : f32 width 4
+}
