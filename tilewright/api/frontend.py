@@ -11,6 +11,7 @@ Nothing is computed here: a tensor is a node of a graph. Wrong shapes and dtypes
 from __future__ import annotations
 
 from tilewright.api.build import build_module
+from tilewright.api.convolution import conv2d
 from tilewright.api.contractions import batch_matmul, einsum, matmul
 from tilewright.api.elementwise import (
     abs,
@@ -43,6 +44,7 @@ from tilewright.api.elementwise import (
     tanh,
     where,
 )
+from tilewright.api.movement import concat, gather, pad, reshape, slice
 from tilewright.api.reductions import reduce_max, reduce_min, reduce_prod, reduce_sum, softmax, transpose
 from tilewright.api.reductions import reduce_max as max
 from tilewright.api.reductions import reduce_min as min
@@ -60,11 +62,14 @@ __all__ = [
     "batch_matmul",
     "build_module",
     "cast",
+    "concat",
+    "conv2d",
     "div",
     "einsum",
     "equal",
     "erf",
     "exp",
+    "gather",
     "gelu",
     "greater",
     "greater_equal",
@@ -82,6 +87,7 @@ __all__ = [
     "mul",
     "neg",
     "not_equal",
+    "pad",
     "placeholder",
     "prod",
     "reduce_max",
@@ -89,9 +95,11 @@ __all__ = [
     "reduce_prod",
     "reduce_sum",
     "relu",
+    "reshape",
     "rsqrt",
     "sigmoid",
     "silu",
+    "slice",
     "softmax",
     "sqrt",
     "sub",

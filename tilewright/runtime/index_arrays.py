@@ -36,9 +36,7 @@ def axis(number: int, size: int, rank: int, start: int = 0) -> Array:
     return np.arange(start, start + size, dtype=np.int64).reshape([size if d == number else 1 for d in range(rank)])
 
 
-def gather(
-    array: Array, indices: Sequence[Array], shape: Sequence[int]
-) -> tuple[Array, Array]:
+def gather(array: Array, indices: Sequence[Array], shape: Sequence[int]) -> tuple[Array, Array]:
     """`array` at computed positions, and where all of them lie inside; element 0 stands for what lies outside.
 
     The results have `shape`, to which the indices broadcast. An array without elements gives zeros.

@@ -12,7 +12,17 @@ from xdsl.printer import Printer
 
 from tilewright.dialects.sym import Expr
 from tilewright.dialects.sym.attributes import parse_expr_from
-from tilewright.dialects.sym.index import FAMILIES, Family, IndexAttr, dim, free_prefix, members, spelled, value
+from tilewright.dialects.sym.index import (
+    FAMILIES,
+    Family,
+    IndexAttr,
+    dim,
+    free_prefix,
+    members,
+    name_of,
+    spelled,
+    value,
+)
 
 
 @irdl_attr_definition
@@ -68,14 +78,10 @@ class AccessAttr(ParametrizedAttribute):
         replaced: dict[str, Expr | int] = {}
         for d in self.dims if dims is not None else ():
             new = dims[d]  # pyright: ignore[reportOptionalSubscript]
-            replaced[_name(dim(d))] = Expr.const(0) if new is None else dim(new) if isinstance(new, int) else new
+            replaced[name_of(dim(d))] = Expr.const(0) if new is None else dim(new) if isinstance(new, int) else new
         for v in self.values if values is not None else ():
-            replaced[_name(value(v))] = value(values[v])  # pyright: ignore[reportOptionalSubscript]
+            replaced[name_of(value(v))] = value(values[v])  # pyright: ignore[reportOptionalSubscript]
         return AccessAttr(IndexAttr(tuple(e.substitute(replaced) for e in self.indices)), self.other)
-
-
-def _name(symbol: Expr) -> str:
-    return next(iter(symbol.symbols))
 
 
 Accesses = Sequence[AccessAttr | None]

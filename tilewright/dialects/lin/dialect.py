@@ -6,11 +6,16 @@ from xdsl.ir import Dialect
 
 from tilewright.dialects.lin.access import AccessAttr
 from tilewright.dialects.lin.body import IndexOp, YieldOp
+from tilewright.dialects.lin.concat import ConcatOp
 from tilewright.dialects.lin.contraction import BatchMatmulOp, MatmulOp
+from tilewright.dialects.lin.convolution import Conv2dOp
 from tilewright.dialects.lin.elementwise import CastOp, MapOp
+from tilewright.dialects.lin.gather import GatherOp
 from tilewright.dialects.lin.generic import GenericOp
 from tilewright.dialects.lin.group import GroupOp
+from tilewright.dialects.lin.pad import PadOp
 from tilewright.dialects.lin.reduction import ReduceOp
+from tilewright.dialects.lin.reshape import ReshapeOp
 from tilewright.dialects.lin.slice import SliceOp
 from tilewright.dialects.lin.softmax import SoftmaxOp
 from tilewright.dialects.lin.transpose import TransposeOp
@@ -29,6 +34,11 @@ Lin = Dialect(
         TransposeOp,
         CastOp,
         SliceOp,
+        PadOp,
+        ConcatOp,
+        ReshapeOp,
+        GatherOp,
+        Conv2dOp,
         GroupOp,
     ],
     [AccessAttr],

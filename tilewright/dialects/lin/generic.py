@@ -303,7 +303,7 @@ class GenericOp(IRDLOperation, InferShapes):
         named = {d for m in self.operand_maps for d in m} | set(self.out_map)
         for d in range(self.iteration_dims):
             if d not in named:
-                raise VerifyException(f"expected d{d} in an operand's dims or in out, which give its size, got it in none")
+                raise VerifyException(f"expected d{d} in an operand or in out, got it in none")
 
     def _verify_access(self, position: int, access: AccessAttr, rank: int) -> None:
         operand = self.ins[position]
@@ -315,12 +315,16 @@ class GenericOp(IRDLOperation, InferShapes):
             raise VerifyException(f"expected iteration dims below d{self.iteration_dims}, got d{max(access.dims)}")
         for v in access.values:
             if v >= position or not isinstance(scalar_type(self.ins[v].type), IntegerType | IndexType):
-                raise VerifyException(f"operand {position}: expected the value of an integer operand before it, got v{v}")
+                raise VerifyException(
+                    f"operand {position}: expected the value of an integer operand before it, got v{v}"
+                )
         fill = access.fill
         if fill is not None:
             element = operand.type.element_type
             if not isinstance(fill, FloatAttr | IntegerAttr) or fill.type != element:
-                raise VerifyException(f"operand {position}: expected else with a constant of type {element}, got {fill}")
+                raise VerifyException(
+                    f"operand {position}: expected else with a constant of type {element}, got {fill}"
+                )
 
     def _verify_sizes(self) -> None:
         extents = self._partial_extents(partial_shape(self.result.type))

@@ -9,7 +9,7 @@ symbols leave free: `d0` unless some symbol is called like that, then `dd0`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Final, Literal
 
 from xdsl.ir import Data
@@ -109,6 +109,6 @@ def hide(expr: Expr, families: dict[str, Family]) -> Expr:
     return expr.substitute(names)
 
 
-def substituted(exprs: Sequence[Expr], values: dict[str, Expr]) -> tuple[Expr, ...]:
-    """The expressions with hidden coordinates (by their hidden names) replaced, all at once."""
-    return tuple(e.substitute(dict(values)) for e in exprs)
+def name_of(coordinate: Expr) -> str:
+    """The hidden name of a coordinate, for substitution and evaluation."""
+    return next(iter(coordinate.symbols))

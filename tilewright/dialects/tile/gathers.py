@@ -134,6 +134,23 @@ class GatherOp(IRDLOperation):
         layout = self.tile_type.layout
         return layout if isinstance(layout, DistributedLayout) else self.dist
 
+    def with_masks(self, bounds: Sequence[str], valid: Mapping[int, SSAValue]) -> GatherOp:
+        """The same gather with other bounds and limits, detached."""
+        new = GatherOp(
+            self.source,
+            self.exprs,
+            self.target,
+            bounds=bounds,
+            values=self.mapped_values,
+            offsets=list(self.offsets),
+            valid=valid,
+            other=self.other,
+            dist=self.dist,
+        )
+        new.attributes.update(self.attributes)
+        new.location = self.location
+        return new
+
     def verify_(self) -> None:
         source, target = buffer_type(self.source), self.tile_type
         if source.space.data != "global" or target.space.data == "global":
@@ -148,10 +165,14 @@ class GatherOp(IRDLOperation):
                 raise VerifyException(f"expected bound {', '.join(WORDS)}, got {word}")
         for family, count in zip(FAMILIES, (target.rank, len(self.values), len(self.offsets)), strict=True):
             if any(n >= count for n in members(self.exprs, family)):
-                raise VerifyException(f"expected {family}0 to {family}{count - 1} in the indices, got {self.spelling()}")
+                raise VerifyException(
+                    f"expected {family}0 to {family}{count - 1} in the indices, got {self.spelling()}"
+                )
         iteration_sizes(target.rank, [self.target, *self.values], [range(target.rank), *maps_of(self.maps)])
         for v in self.values:
-            if buffer_type(v).space.data != "fragment" or not isinstance(buffer_type(v).element, IntegerType | IndexType):
+            if buffer_type(v).space.data != "fragment" or not isinstance(
+                buffer_type(v).element, IntegerType | IndexType
+            ):
                 raise VerifyException(f"expected integer fragments after with, got {v.type}")
         if len(self.valid.data) != len(self.limits):
             raise VerifyException("expected one limit for each valid dim")

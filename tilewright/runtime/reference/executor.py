@@ -153,9 +153,7 @@ def _spelled(names: frozenset[str], values: Mapping[str, int]) -> str:
 def _require(op: Operation, operands: Sequence[Bounded], scope: _Scope) -> list[Bounded]:
     relation = cast(RequireOp, op).relation.data
     if not relation.holds(scope.symbols):
-        raise TilewrightError(
-            f"expected {relation}, got {_spelled(relation.symbols, scope.symbols)}", location_of(op)
-        )
+        raise TilewrightError(f"expected {relation}, got {_spelled(relation.symbols, scope.symbols)}", location_of(op))
     return []
 
 

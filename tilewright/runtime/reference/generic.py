@@ -17,8 +17,8 @@ from tilewright.dialects.lin.body import IndexOp, YieldOp
 from tilewright.dialects.lin.generic import GenericOp
 from tilewright.dialects.lin.indexing import OperandMap
 from tilewright.dialects.location import location_of
-from tilewright.dialects.sym import ApplyOp, Expr
-from tilewright.dialects.sym.index import dim
+from tilewright.dialects.sym import ApplyOp
+from tilewright.dialects.sym.index import dim, name_of
 from tilewright.dialects.sym.index import value as index_value
 from tilewright.runtime.index_arrays import axis, evaluate, gather
 from tilewright.runtime.numerics import Array
@@ -123,9 +123,9 @@ def read_accesses(
         shape = [sizes[d] for d in dims]
         values: dict[str, Array | int] = dict(symbols)
         for d in access.dims:
-            values[_name(dim(d))] = axis(place[d], sizes[d], len(dims))
+            values[name_of(dim(d))] = axis(place[d], sizes[d], len(dims))
         for v in access.values:
-            values[_name(index_value(v))] = _view(found[v].value, maps[v], dims, sizes)
+            values[name_of(index_value(v))] = _view(found[v].value, maps[v], dims, sizes)
         x = operands[position]
         indices = [np.broadcast_to(evaluate(e, values), shape) for e in access.indices]
         read, inside = gather(x.value, indices, shape)
@@ -147,11 +147,6 @@ def _outside(
     return TilewrightError(
         f"lin.generic: expected indices inside {list(shape)} for operand {position}, got {at}", location_of(op)
     )
-
-
-def _name(symbol: Expr) -> str:
-    """The hidden name of a coordinate."""
-    return next(iter(symbol.symbols))
 
 
 def _full(x: Bounded, shape: tuple[int, ...]) -> Bounded:
