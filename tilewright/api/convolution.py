@@ -23,9 +23,9 @@ def conv2d(
 ) -> Tensor:
     """[N, C, H, W] with [O, C / groups, KH, KW] -> [N, O, OH, OW], zeros around the image.
 
-    `stride` and `dilation` are one integer or one for each of H and W; `padding` one size, one for each, or four: before
-    and after along H, then along W. float16 and bfloat16 accumulate in float32 and round once. A call fails whose
-    channels do not fit the groups, or whose filter is larger than the padded image.
+    `stride` and `dilation` are one integer or one for each of H and W; `padding` one size, one for each, or four:
+    before and after along H, then along W. float16 and bfloat16 accumulate in float32 and round once. A call fails
+    whose channels do not fit the groups, or whose filter is larger than the padded image.
     """
     if x.rank != 4 or w.rank != 4:
         raise TilewrightError(

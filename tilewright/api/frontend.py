@@ -11,8 +11,8 @@ Nothing is computed here: a tensor is a node of a graph. Wrong shapes and dtypes
 from __future__ import annotations
 
 from tilewright.api.build import build_module
-from tilewright.api.convolution import conv2d
 from tilewright.api.contractions import batch_matmul, einsum, matmul
+from tilewright.api.convolution import conv2d
 from tilewright.api.elementwise import (
     abs,
     add,

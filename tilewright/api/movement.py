@@ -59,7 +59,7 @@ def pad(x: Tensor, low: Sequence[Bound], high: Sequence[Bound], value: float = 0
     """`x` with `low` elements before and `high` after it along each dim, all of them `value`; one entry a dim."""
     for what, given in (("low", low), ("high", high)):
         if len(given) != x.rank:
-            raise TilewrightError(f"pad: expected {x.rank} entries of {what} for {spell_shape(x.sizes)}, got {len(given)}")
+            raise TilewrightError(f"pad: expected {x.rank} entries of {what}, got {len(given)}")
     before, after = [as_size(a) for a in low], [as_size(b) for b in high]
     for size in (*before, *after):
         if size.expr.constant is not None and size.expr.constant < 0:
@@ -144,8 +144,7 @@ def gather(table: Tensor, ids: Tensor) -> Tensor:
     """
     if table.rank < 1 or ids.dtype != "int32":
         raise TilewrightError(
-            f"gather: expected a table of rank 1 at least and int32 ids, "
-            f"got rank {table.rank} and {ids.dtype}"
+            f"gather: expected a table of rank 1 at least and int32 ids, got rank {table.rank} and {ids.dtype}"
         )
     sizes = (*ids.sizes, *table.sizes[1:])
     result_type = tensor_type(sizes, table.dtype)
@@ -172,7 +171,7 @@ def getitem(x: Tensor, key: object) -> Tensor:
     offsets, sizes, steps, kept = list[Size](), list[Size](), list[int](), list[int]()
     for axis, (entry, size) in enumerate(zip(full, x.sizes, strict=True)):
         if isinstance(entry, builtins.slice):
-            start, extent, step = _bounds(axis, entry, size)
+            start, extent, step = _bounds(axis, cast("builtins.slice[Any, Any, Any]", entry), size)
             kept.append(axis)
         else:
             start, extent, step = _from_end(entry, size), as_size(1), 1

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, NoneAttr
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType, NoneAttr
 from xdsl.ir import Attribute, ParametrizedAttribute
 from xdsl.irdl import irdl_attr_definition, param_def
 from xdsl.parser import Parser
@@ -12,17 +13,7 @@ from xdsl.printer import Printer
 
 from tilewright.dialects.sym import Expr
 from tilewright.dialects.sym.attributes import parse_expr_from
-from tilewright.dialects.sym.index import (
-    FAMILIES,
-    Family,
-    IndexAttr,
-    dim,
-    free_prefix,
-    members,
-    name_of,
-    spelled,
-    value,
-)
+from tilewright.dialects.sym.index import Family, IndexAttr, dim, free_prefixes, members, name_of, spelled, value
 
 
 @irdl_attr_definition
@@ -76,12 +67,20 @@ class AccessAttr(ParametrizedAttribute):
     ) -> AccessAttr:
         """The same read with iteration dims replaced (None: by 0) and operand positions renumbered."""
         replaced: dict[str, Expr | int] = {}
-        for d in self.dims if dims is not None else ():
-            new = dims[d]  # pyright: ignore[reportOptionalSubscript]
-            replaced[name_of(dim(d))] = Expr.const(0) if new is None else dim(new) if isinstance(new, int) else new
-        for v in self.values if values is not None else ():
-            replaced[name_of(value(v))] = value(values[v])  # pyright: ignore[reportOptionalSubscript]
+        if dims is not None:
+            for d in self.dims:
+                new = dims[d]
+                replaced[name_of(dim(d))] = Expr.const(0) if new is None else dim(new) if isinstance(new, int) else new
+        if values is not None:
+            replaced |= {name_of(value(v)): value(values[v]) for v in self.values}
         return AccessAttr(IndexAttr(tuple(e.substitute(replaced) for e in self.indices)), self.other)
+
+
+def constant_type(value: Attribute) -> Attribute | None:
+    """The type of a float or integer constant, None for any other attribute."""
+    if isinstance(value, FloatAttr | IntegerAttr):
+        return cast("FloatAttr[AnyFloat] | IntegerAttr[IntegerType]", value).type
+    return None
 
 
 Accesses = Sequence[AccessAttr | None]
@@ -91,7 +90,7 @@ Accesses = Sequence[AccessAttr | None]
 def access_prefixes(accesses: Accesses) -> dict[Family, str]:
     """How the text of a generic with these reads spells its coordinates."""
     exprs = [e for a in accesses if a is not None for e in a.indices]
-    return {family: free_prefix(family, exprs) for family in FAMILIES}
+    return free_prefixes(exprs)
 
 
 def parse_access(parser: Parser, dims: Mapping[str, int], values: Mapping[str, int]) -> AccessAttr:

@@ -78,9 +78,7 @@ class ConcatOp(IRDLOperation, Decomposable):
                 raise TilewrightError(f"lin.concat: expected rank {len(first)} for operand {n}, got {len(shape)}")
             for d, (left, right) in enumerate(zip(first, shape, strict=True)):
                 if d != self.axis and not equal_dims(self, left, right):
-                    raise TilewrightError(
-                        f"lin.concat: expected size {left} at dim {d} of operand {n}, got {right}"
-                    )
+                    raise TilewrightError(f"lin.concat: expected size {left} at dim {d} of operand {n}, got {right}")
             total = total + shape[self.axis]
         sizes = [total if d == self.axis else size for d, size in enumerate(first)]
         return [tensor(sizes, as_tensor(operand_types[0]).element_type)]

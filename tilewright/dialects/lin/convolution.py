@@ -44,9 +44,9 @@ def window_count(size: Expr, padding: tuple[Expr, Expr], kernel: Expr, stride: i
 class Conv2dOp(IRDLOperation, Decomposable):
     """`%y = lin.conv2d %x, %w strides [1, 1] padding [1, 1, 1, 1] dilation [1, 1] groups 1 : !X, !W -> !Y`.
 
-    x is [N, C, H, W], w is [O, C / groups, KH, KW], y is [N, O, OH, OW]. `padding` counts zeros before and after along H,
-    then along W (expressions over symbols). Defaults: strides and dilation 1, no padding, one group. Accumulates in f32
-    (i32 for i32) and rounds once. That groups divide the channels, and that the filter fits, is proved or required.
+    x is [N, C, H, W], w is [O, C / groups, KH, KW], y is [N, O, OH, OW]. `padding` counts zeros before and after along
+    H, then along W (expressions over symbols). Defaults: strides and dilation 1, no padding, one group. Accumulates in
+    f32 (i32 for i32) and rounds once. That groups divide the channels, and that the filter fits, is proved or required.
     """
 
     name = "lin.conv2d"

@@ -9,9 +9,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
     AffineMapAttr,
     ArrayAttr,
-    FloatAttr,
     IndexType,
-    IntegerAttr,
     IntegerType,
     NoneAttr,
     StringAttr,
@@ -37,7 +35,14 @@ from xdsl.utils.exceptions import VerifyException
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.assembly import parse_extra_attributes, print_extra_attributes
-from tilewright.dialects.lin.access import AccessAttr, Accesses, access_prefixes, parse_access, print_access
+from tilewright.dialects.lin.access import (
+    AccessAttr,
+    Accesses,
+    access_prefixes,
+    constant_type,
+    parse_access,
+    print_access,
+)
 from tilewright.dialects.lin.body import YieldOp, verify_scalar_body
 from tilewright.dialects.lin.combine import Combine
 from tilewright.dialects.lin.indexing import OperandMap, affine_map, dims_of_map, indices_text
@@ -321,7 +326,7 @@ class GenericOp(IRDLOperation, InferShapes):
         fill = access.fill
         if fill is not None:
             element = operand.type.element_type
-            if not isinstance(fill, FloatAttr | IntegerAttr) or fill.type != element:
+            if constant_type(fill) != element:
                 raise VerifyException(
                     f"operand {position}: expected else with a constant of type {element}, got {fill}"
                 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.builder import Builder
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, TensorType
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import AnyAttr, IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
@@ -14,7 +14,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from tilewright.diagnostics import TilewrightError
-from tilewright.dialects.lin.access import AccessAttr
+from tilewright.dialects.lin.access import AccessAttr, constant_type
 from tilewright.dialects.lin.generic import GenericOp
 from tilewright.dialects.lin.interfaces import Decomposable, verify_result_types
 from tilewright.dialects.lin.requirements import require, verify_possible
@@ -95,7 +95,7 @@ class PadOp(IRDLOperation, Decomposable):
     def verify_(self) -> None:
         check_element_type(self.operand.type)
         element = as_tensor(self.operand.type).element_type
-        if not isinstance(self.value, FloatAttr | IntegerAttr) or self.value.type != element:
+        if constant_type(self.value) != element:
             raise VerifyException(f"expected a value of type {element}, got {self.value}")
         verify_result_types(self)
         verify_possible(self, self.requirements)

@@ -45,9 +45,7 @@ class ReshapeOp(IRDLOperation, Decomposable):
     assembly_format = "$operand attr-dict `:` type($operand) `->` type($result)"
 
     def __init__(self, operand: SSAValue, sizes: Sequence[Expr]) -> None:
-        super().__init__(
-            operands=[operand], result_types=[tensor(sizes, as_tensor(operand.type).element_type)]
-        )
+        super().__init__(operands=[operand], result_types=[tensor(sizes, as_tensor(operand.type).element_type)])
 
     def requirements(self) -> list[Relation]:
         """As many elements after as before."""

@@ -9,7 +9,7 @@ symbols leave free: `d0` unless some symbol is called like that, then `dd0`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal
 
 from xdsl.ir import Data
@@ -59,6 +59,11 @@ def free_prefix(family: Family, exprs: Iterable[Expr]) -> str:
     return prefix
 
 
+def free_prefixes(exprs: Sequence[Expr]) -> dict[Family, str]:
+    """How text spells the coordinates of each family beside the symbols of `exprs`."""
+    return {family: free_prefix(family, exprs) for family in FAMILIES}
+
+
 def spelled(expr: Expr, prefixes: dict[Family, str]) -> Expr:
     """`expr` with coordinates as plain symbols, for printing."""
     names: dict[str, Expr | int] = {}
@@ -94,7 +99,7 @@ class IndexAttr(Data[tuple[Expr, ...]]):
         return tuple(hide(e, dict(zip(words, FAMILIES, strict=True))) for e in exprs)
 
     def print_parameter(self, printer: Printer) -> None:
-        prefixes = {family: free_prefix(family, self.data) for family in FAMILIES}
+        prefixes = free_prefixes(self.data)
         text = ", ".join(str(spelled(e, prefixes)) for e in self.data)
         printer.print_string(f"<({', '.join(prefixes.values())}) [{text}]>")
 

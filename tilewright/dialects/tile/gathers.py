@@ -32,7 +32,7 @@ from tilewright.dialects.assembly import (
 )
 from tilewright.dialects.sym.attributes import parse_expr_from
 from tilewright.dialects.sym.expr import Expr
-from tilewright.dialects.sym.index import FAMILIES, IndexAttr, dim, free_prefix, members, offset, spelled, value
+from tilewright.dialects.sym.index import FAMILIES, IndexAttr, dim, free_prefixes, members, offset, spelled, value
 from tilewright.dialects.tile.iteration import (
     Maps,
     iteration_sizes,
@@ -183,7 +183,7 @@ class GatherOp(IRDLOperation):
 
     def spelling(self) -> str:
         """The indices as text."""
-        prefixes = {family: free_prefix(family, self.exprs) for family in FAMILIES}
+        prefixes = free_prefixes(self.exprs)
         return ", ".join(str(spelled(e, prefixes)) for e in self.exprs)
 
     @classmethod
@@ -238,7 +238,7 @@ class GatherOp(IRDLOperation):
         return op
 
     def print(self, printer: Printer) -> None:
-        prefixes = {family: free_prefix(family, self.exprs) for family in FAMILIES}
+        prefixes = free_prefixes(self.exprs)
         names = ", ".join(f"{prefixes['d']}{d}" for d in range(self.tile_type.rank))
         printer.print_string(f" ({names}) ")
         printer.print_operand(self.source)
