@@ -12,7 +12,7 @@ from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.parsing import parse_module
 from tilewright.dialects.registry import make_context
 from tilewright.dialects.sym import Answer, Expr, Relation, parse_relation
-from tilewright.lowering.host_conflicts import Statement, clash, explain_conflict
+from tilewright.lowering.host_conflicts import Statement, clash, explain_conflict, proof
 from tilewright.lowering.host_requirements import check_statements, cost, entry_requirements, settle
 
 
@@ -105,12 +105,12 @@ def test_cheap_checks_come_first_and_imply_others_away():
     assert guarded(*lines) == ["M >= 16", "N >= 4", "M mod 8 == 0"]
 
 
-def test_reasons_name_the_statements_that_prove_a_requirement():
-    module, function = entry("sym.symbol @M {min = 3}", "sym.symbol @N", "sym.require M + N >= 2")
-    settled, _ = settle(function, entry_requirements(module, function))
-    reasons = {str(each.requirement.relation): each.reasons for each in settled if each.answer is Answer.PROVED}
-    assert set(reasons["M + N >= 2"]) == {"M >= 3 (p.mlir:1:1)", "N >= 0 (argument 0 dim 1)"}
-    assert reasons["N >= 0"] == ("N >= 0 (argument 0 dim 1)",)
+def test_a_proof_names_the_statements_that_it_needs_and_no_others():
+    known = statements("M >= 3", "N >= 0", "K mod 8 == 0", "K == 2*S", "M <= 9")
+    assert proof(known, parse_relation("M + N >= 2")) == (known[0], known[1])
+    assert proof(known, parse_relation("S mod 4 == 0")) == (known[2], known[3])
+    assert proof(known, parse_relation("M == M")) == ()
+    assert proof(known, parse_relation("N >= 1")) is None
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,10 @@ from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.host.ops import FuncOp
 from tilewright.dialects.parsing import parse_module
 from tilewright.dialects.registry import make_context
+from tilewright.dialects.sym import Expr, floordiv, mod, parse_expr, smin
 from tilewright.runtime.binding import Layout, contiguous
 from tilewright.runtime.plan import MEMO_ENTRIES, Decision, HostPlan, PlannedLaunch
-from tilewright.runtime.plan_code import expressions_function
+from tilewright.runtime.plan_code import expr_code, expressions_function
 
 TEXT = """
 sym.symbol @M
@@ -132,6 +133,48 @@ def test_refusals_say_why(arguments: list[Layout | None], results: list[Layout] 
     assert error.value.message == message
 
 
+GUARDED = """
+sym.symbol @B
+sym.symbol @S
+sym.symbol @T
+host.func @main(%x : tensor<?x?xf32, #sym.dims<B, 2*S + 1>>, %y : tensor<?xf32, #sym.dims<B*T>>) -> () {
+  host.guard S mod 4 == 0 else "S: expected a multiple of 4"
+  host.guard T >= S - B else "T >= -B + S: required by the program (p.mlir:9:3)"
+  host.guard min(S, T) <= 8 else "min(S, T) <= 8: required by the program (p.mlir:10:3)"
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "line"),
+    [
+        (
+            (3, 13), 12,
+            "S: expected a multiple of 4, got S mod 4 = 2 with S = 6 from argument 0 dim 1 (2*S + 1 = 13)",
+        ),
+        (
+            (3, 17), 12,
+            "T >= -B + S: required by the program (p.mlir:9:3), got -B + S = 5 with B = 3 from argument 0 dim 0, "
+            "S = 8 from argument 0 dim 1 (2*S + 1 = 17), T = 4 from argument 1 dim 0 (B*T = 12 with B = 3)",
+        ),
+        (
+            (2, 25), 20,
+            "min(S, T) <= 8: required by the program (p.mlir:10:3), got min(S, T) = 10 with "
+            "S = 12 from argument 0 dim 1 (2*S + 1 = 25), T = 10 from argument 1 dim 0 (B*T = 20 with B = 2)",
+        ),
+        ((3, 12), 12, "argument 0 dim 1: expected 2*S + 1 for a whole S, got 12"),
+        (
+            (3, 17), 13,
+            "argument 1 dim 0: expected B*T for a whole T (B = 3 from argument 0 dim 0), got 13",
+        ),
+    ],
+)  # fmt: skip
+def test_a_failing_guard_names_expression_value_and_where_each_symbol_came_from(x: tuple[int, int], y: int, line: str):
+    with pytest.raises(TilewrightError) as error:
+        plan_of(GUARDED).run([tensor(x), tensor((y,))], None)
+    assert str(error.value) == f"error: {line}"
+
+
 SIZE = st.integers(0, 12)
 LAYOUT = st.tuples(SIZE, SIZE, st.sampled_from([None, (0, 0), (1, 12), (-3, 2)]), st.sampled_from([0, 4, 8, 16, 40]))
 
@@ -206,9 +249,47 @@ def test_plans_that_could_not_run_are_refused_when_compiled(old: str, new: str, 
         plan_of("sym.symbol @Q\n" + TEXT.replace(old, new))
 
 
-def test_packed_scalars_are_the_expressions_values():
-    from tilewright.dialects.sym import parse_expr
+SYMBOL_NAMES = ("M", "N", "K")
+EXPRESSION = st.recursive(
+    st.one_of(st.sampled_from(SYMBOL_NAMES).map(Expr.symbol), st.integers(-5, 5).map(Expr.const)),
+    lambda inner: st.one_of(
+        st.tuples(inner, inner).map(lambda p: p[0] + p[1]),
+        st.tuples(inner, inner).map(lambda p: p[0] - p[1]),
+        st.tuples(inner, inner).map(lambda p: p[0] * p[1]),
+        st.tuples(inner, st.integers(1, 6)).map(lambda p: mod(p[0], p[1])),
+        st.tuples(inner, st.integers(1, 6)).map(lambda p: floordiv(p[0], p[1])),
+        st.tuples(inner, st.sampled_from(SYMBOL_NAMES)).map(lambda p: mod(p[0], Expr.symbol(p[1]))),
+        st.tuples(inner, inner).map(lambda p: smin(p[0], p[1])),
+    ),
+    max_leaves=6,
+)
 
+
+@given(expr=EXPRESSION, values=st.tuples(st.integers(1, 40), st.integers(1, 40), st.integers(-9, -1)))
+def test_generated_python_means_the_expression(expr: Expr, values: tuple[int, int, int]):
+    expected = expr.evaluate(dict(zip(SYMBOL_NAMES, values, strict=True)))
+    assert expressions_function([expr], SYMBOL_NAMES)(values) == (expected,)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("M", "m"),
+        ("M - N", "(m - n)"),
+        ("M mod 8", "(m % 8)"),
+        ("3*(M mod 8) + N", "(3*(m % 8) + n)"),
+        ("(M + N) mod 8", "((m + n) % 8)"),
+        ("M mod N", "(m % n)"),
+        ("M ceildiv 16", "((m + 15)//16)"),
+        ("0", "0"),
+        ("-3", "(-3)"),
+    ],
+)
+def test_generated_python_takes_one_operation_for_one(text: str, code: str):
+    assert expr_code(parse_expr(text), {"M": "m", "N": "n"}) == code
+
+
+def test_packed_scalars_are_the_expressions_values():
     exprs = [parse_expr(e) for e in ("M ceildiv 16", "M*N - 3", "min(M, N)", "7", "M mod N")]
     assert expressions_function(exprs, ("M", "N"))((33, 5)) == (3, 162, 5, 7, 3)
     assert expressions_function([], ("M", "N"))((33, 5)) == ()

@@ -1,4 +1,4 @@
-"""Why statements cannot all hold: the fewest of them that clash, and the value they force that another one forbids."""
+"""Why something follows from statements, and why they cannot all hold: always the fewest of them that suffice."""
 
 from __future__ import annotations
 
@@ -25,6 +25,19 @@ def facts_of(statements: Sequence[Statement]) -> Facts:
     for statement in statements:
         facts.add(statement.relation, statement.where)
     return facts
+
+
+def proof(statements: Sequence[Statement], relation: Relation) -> tuple[Statement, ...] | None:
+    """Statements that prove the relation, in their order, none of which can be left out (the first are kept where there
+    is a choice); empty where it always holds, None where they do not prove it."""
+    if facts_of(statements).prove(relation) is not Answer.PROVED:
+        return None
+    core = list(statements)
+    for each in reversed(statements):
+        without = [s for s in core if s is not each]
+        if facts_of(without).prove(relation) is Answer.PROVED:
+            core = without
+    return tuple(core)
 
 
 def clash(statements: Sequence[Statement]) -> bool:
@@ -89,4 +102,4 @@ def _beyond(relation: Relation, expr: Expr, bound: int, *, lower: bool) -> bool:
     return only.prove(Relation(symbol, relation.op, limit)) is Answer.DISPROVED
 
 
-__all__ = ["Statement", "clash", "explain_conflict", "facts_of"]
+__all__ = ["Statement", "clash", "explain_conflict", "facts_of", "proof"]

@@ -50,9 +50,7 @@ class Settled:
 
     requirement: Requirement
     answer: Answer
-    """PROVED from the argument shapes and the requirements before it, else UNKNOWN: a guard checks it."""
-    reasons: tuple[str, ...]
-    """The statements that prove it, in order of their text; none for a guard."""
+    """PROVED from the argument shapes and the guards before it, else UNKNOWN: a guard checks it."""
 
 
 def cost(relation: Relation) -> int:
@@ -108,7 +106,10 @@ def entry_requirements(module: ModuleOp, entry: Entry) -> list[Requirement]:
             for relation in op.obligations():
                 found.extend(_checkable(op, relation, bound, "obligation"))
     found.sort(key=lambda each: cost(each.relation))
-    return [*found, *_sizes(entry)]
+    once: dict[Relation, Requirement] = {}
+    for each in (*found, *_sizes(entry)):
+        once.setdefault(each.relation, each)
+    return list(once.values())
 
 
 def settle(entry: Entry, requirements: Sequence[Requirement]) -> tuple[list[Settled], Facts]:
@@ -124,7 +125,7 @@ def settle(entry: Entry, requirements: Sequence[Requirement]) -> tuple[list[Sett
     for number, each in enumerate(requirements):
         answer = facts.prove(each.relation)
         if answer is Answer.PROVED:
-            settled.append(Settled(each, answer, tuple(sorted(facts.reasons(each.relation) or ()))))
+            settled.append(Settled(each, answer))
             continue
         statement = each.statement
         facts.add(each.relation, statement.where)
@@ -133,7 +134,7 @@ def settle(entry: Entry, requirements: Sequence[Requirement]) -> tuple[list[Sett
             before = [*shapes, *(earlier.statement for earlier in requirements[: number + 1])]
             why = explain_conflict(before) or contradiction or f"{statement} never holds"
             raise error_at(each.origin, f"no call of @{entry.sym_name.data} is possible: {why}")
-        settled.append(Settled(each, Answer.UNKNOWN, ()))
+        settled.append(Settled(each, Answer.UNKNOWN))
     return settled, facts
 
 
@@ -188,12 +189,10 @@ def _checkable(op: Operation, relation: Relation, bound: frozenset[str], what: s
 
 
 def _sizes(entry: Entry) -> Iterator[Requirement]:
-    seen = set[Expr]()
     for value, what, op in _made_tensors(entry):
         for size in partial_shape(value.type):
             # Before infer-shapes sizes may be open.
-            if size is not None and size not in seen:
-                seen.add(size)
+            if size is not None and size.constant is None:
                 text = f"{size}: expected a size of {what} of at least 0"
                 yield Requirement(Relation(size, ">=", _ZERO), text, op)
 

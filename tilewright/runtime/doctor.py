@@ -130,13 +130,13 @@ def _headers() -> Check:
 def _driver() -> Check:
     version = _driver_version()
     if version is None:
-        return Check("cuda driver", "missing", "no libcuda.so.1", "install an NVIDIA driver; sim and cpu need none")
+        return Check("cuda driver", "missing", "no libcuda.so.1", "install an NVIDIA driver; sim and reference need none")
     return Check("cuda driver", "ok", f"supports CUDA {version[0]}.{version[1]}")
 
 
 def _gpu() -> Check:
     if _driver_version() is None:
-        return Check("gpu", "missing", "no driver to ask", "install an NVIDIA driver; sim and cpu need none")
+        return Check("gpu", "missing", "no driver to ask", "install an NVIDIA driver; sim and reference need none")
     driver = import_module("tilewright.runtime.cuda_driver")
     reason: str | None = driver.cuda_unavailable_reason()
     if reason is not None:

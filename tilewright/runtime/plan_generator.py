@@ -1,7 +1,8 @@
 """A launch plan as one Python function: bindings and guards fused into conditions, dispatch as if and elif.
 
 Any condition that fails hands the call to the interpreter, which raises with the full story; so the generated code has
-no text in it. Its names are `v0, v1, ...` for symbols, in the order of `HostPlan.symbols`.
+no text in it. Its names are made of letters and numbers of its own: `d` for sizes, `t` for strides, `p` for base
+addresses, `v0, v1, ...` for symbols of `HostPlan.symbols` that are not one of these.
 """
 
 from __future__ import annotations
@@ -17,12 +18,17 @@ from tilewright.dialects.host.ops import AllocOp, BindOp, DispatchOp, GuardOp, L
 from tilewright.dialects.lin.shapes import is_tensor
 from tilewright.dialects.location import location_of
 from tilewright.dialects.sym import Expr, Relation, dims_of
-from tilewright.runtime.binding import Layout, Solve, contiguous, normalised
+from tilewright.runtime.binding import Layout, Solve, normalised
 from tilewright.runtime.plan import Decision, HostPlan, PlannedLaunch, case_blocks
 from tilewright.runtime.plan_code import define, expr_code, relation_code, tuple_code
 
 if TYPE_CHECKING:
     from xdsl.ir import SSAValue
+
+
+def contiguous_code(sizes: Sequence[str]) -> str:
+    """The element strides of a contiguous tensor (`binding.contiguous`) of these sizes, which are names or numbers."""
+    return tuple_code(["*".join(sizes[dim + 1 :]) or "1" for dim in range(len(sizes))])
 
 
 @dataclass
@@ -38,6 +44,13 @@ class _Writer:
     def __post_init__(self) -> None:
         self.names = {symbol: f"v{n}" for n, symbol in enumerate(self.plan.symbols)}
         self.assigned: set[str] = set()
+        self.sometimes = {
+            symbol
+            for op in self.plan.func.body.walk()
+            if isinstance(op, BindOp) and op.parent_op() is not self.plan.func
+            for symbol in (*(stride.data for stride in op.strides), op.base.data)
+        }
+        """Symbols that only some cases bind; they are 0 elsewhere."""
 
     def line(self, text: str) -> None:
         self.lines.append("    " * self.indent + text)
@@ -52,13 +65,16 @@ class _Writer:
             self.conditions.clear()
 
     def assign(self, symbol: str, value: str) -> None:
-        """Bind a symbol, or demand that it has the value already."""
+        """Bind a symbol, or demand that it has the value already. A symbol that is a variable takes over its name."""
         if symbol in self.assigned:
             self.require(f"{self.names[symbol]} == {value}")
-        else:
-            self.flush()
-            self.line(f"{self.names[symbol]} = {value}")
-            self.assigned.add(symbol)
+            return
+        self.assigned.add(symbol)
+        if value.isidentifier() and symbol not in self.sometimes:
+            self.names[symbol] = value
+            return
+        self.flush()
+        self.line(f"{self.names[symbol]} = {value}")
 
     def relation(self, relation: Relation) -> str:
         return relation_code(relation, self.names)
@@ -66,18 +82,23 @@ class _Writer:
     def expr(self, expr: Expr) -> str:
         return expr_code(expr, self.names)
 
+    def unpack(self, stem: str, rank: int, value: str) -> list[str]:
+        """Variables for the entries of a tuple. One of another length raises ValueError, which `run` explains."""
+        names = [f"{stem}_{n}" for n in range(rank)]
+        self.line(f"{tuple_code(names)} = {value}")
+        return names
+
     def arguments(self) -> None:
+        """Read the layouts, solve the symbols of the sizes and check the others."""
+        sizes: dict[int, list[str]] = {}
         for number, value in enumerate(self.plan.func.body.block.args):
             if is_tensor(value.type):
                 stem = self.shapes[value] = f"a{number}"
                 self.line(f"h{stem}, t{stem}, p{stem} = args[{number}]")
-                rank = len(dims_of(value.type))
-                self.require(f"len(h{stem}) == {rank}")
-        self.flush()
-        for value, stem in self.shapes.items():
-            self.normalise(value, stem)
+                sizes[number] = self.unpack(f"d{stem}", len(dims_of(value.type)), f"h{stem}")
+                self.normalise(value, stem, sizes[number])
         for step in self.plan.steps:
-            size = f"ha{step.argument}[{step.dim}]"
+            size = sizes[step.argument][step.dim]
             if not isinstance(step, Solve):
                 self.require(f"{self.expr(step.expr)} == {size}")
             elif step.factor.constant == 1:
@@ -88,10 +109,13 @@ class _Writer:
                 self.flush()
                 self.assign(step.symbol, f"{left} // {factor}")
 
-    def normalise(self, value: SSAValue, stem: str) -> None:
-        self.line(f"if 0 in h{stem} or 1 in h{stem}: t{stem} = normalised(h{stem}, t{stem})")
+    def normalise(self, value: SSAValue, stem: str, sizes: Sequence[str]) -> None:
+        """Replace strides that address nothing; without a `host.bind` demand that they are the contiguous ones."""
+        if sizes:
+            small = " or ".join(f"{size} < 2" for size in sizes)
+            self.line(f"if {small}: t{stem} = normalised(h{stem}, t{stem})")
         if value not in self.plan.bound_tensors:
-            self.require(f"t{stem} == contiguous(h{stem})")
+            self.require(f"t{stem} == {contiguous_code(sizes)}")
 
     def block(self, block: Block) -> None:
         for op in block.ops:
@@ -103,8 +127,9 @@ class _Writer:
 
     def bind(self, op: BindOp) -> None:
         stem = self.shapes[op.value]
-        for dim, symbol in enumerate(op.strides):
-            self.assign(symbol.data, f"t{stem}[{dim}]")
+        self.flush()
+        for symbol, stride in zip(op.strides, self.unpack(f"t{stem}", len(op.strides), f"t{stem}"), strict=True):
+            self.assign(symbol.data, stride)
         self.assign(op.base.data, f"p{stem} % {self.plan.alignment}")
 
     def guard(self, op: GuardOp) -> None:
@@ -114,22 +139,34 @@ class _Writer:
         self.flush()
         number = self.plan.slots[op.res].number
         stem = self.shapes[op.res] = f"r{number}"
-        self.line(f"h{stem} = {tuple_code([self.expr(d) for d in dims_of(op.res.type)])}")
-        self.line(f"if outs is None: t{stem} = contiguous(h{stem}); p{stem} = 0")
+        sizes = self.made(op.res, stem)
+        self.line(f"if outs is None: t{stem} = {contiguous_code(sizes)}; p{stem} = 0")
         self.line("else:")
         self.indent += 1
         self.line(f"g{stem}, t{stem}, p{stem} = outs[{number}]")
         self.require(f"g{stem} == h{stem}")
         self.flush()
-        self.normalise(op.res, stem)
+        self.normalise(op.res, stem, sizes)
         self.flush()
         self.indent -= 1
 
     def alloc(self, op: AllocOp) -> None:
         self.flush()
         stem = self.shapes[op.res] = f"s{self.plan.slots[op.res].number}"
-        self.line(f"h{stem} = {tuple_code([self.expr(d) for d in dims_of(op.res.type)])}")
-        self.line(f"t{stem} = contiguous(h{stem}); p{stem} = 0")
+        sizes = self.made(op.res, stem)
+        self.line(f"t{stem} = {contiguous_code(sizes)}; p{stem} = 0")
+
+    def made(self, value: SSAValue, stem: str) -> list[str]:
+        """Compute the shape of a tensor that the plan makes; its sizes, as variables or numbers."""
+        sizes: list[str] = []
+        for dim, size in enumerate(dims_of(value.type)):
+            code = self.expr(size)
+            if not code.isidentifier() and not code.isdecimal():
+                self.line(f"d{stem}_{dim} = {code}")
+                code = f"d{stem}_{dim}"
+            sizes.append(code)
+        self.line(f"h{stem} = {tuple_code(sizes)}")
+        return sizes
 
     def dispatch(self, op: DispatchOp) -> None:
         self.flush()
@@ -164,7 +201,7 @@ _STEPS: dict[type[Operation], Callable[[_Writer, Any], None]] = {
 def generate(plan: HostPlan) -> tuple[str, Callable[[Sequence[Layout | None], Sequence[Layout] | None], Decision]]:
     """(source, function) of the plan; the function is `HostPlan.run`."""
     writer = _Writer(plan)
-    for symbol in plan.symbols:
+    for symbol in sorted(writer.sometimes):
         writer.line(f"{writer.names[symbol]} = 0")
     for number in range(len(plan.scratch)):
         writer.line(f"hs{number} = None")
@@ -185,7 +222,6 @@ def generate(plan: HostPlan) -> tuple[str, Callable[[Sequence[Layout | None], Se
     extra = {
         "Decision": Decision,
         "PlannedLaunch": PlannedLaunch,
-        "contiguous": contiguous,
         "normalised": normalised,
         "fail": fail,
     }
@@ -196,8 +232,8 @@ def generate(plan: HostPlan) -> tuple[str, Callable[[Sequence[Layout | None], Se
             return fail(arguments, results)
         try:
             return compiled(arguments, results)
-        except (ZeroDivisionError, TypeError):
-            # A zero divisor in a guard, or a scalar where a tensor belongs.
+        except (ZeroDivisionError, TypeError, ValueError):
+            # A zero divisor in a guard, a scalar where a tensor belongs, or a tensor of another rank.
             return fail(arguments, results)
 
     return source, run

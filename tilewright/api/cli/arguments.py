@@ -13,7 +13,9 @@ _EPILOG = """examples:
   tilewright run softmax.mlir                            choose sizes, make inputs, run, print shapes and times
   tilewright run softmax.mlir --dim M=100 --check        ... with one size given, compared with the reference
   tilewright run gemm.mlir --input a.npy --input b.npy --output results --backend sim
+  tilewright run gemm.mlir --dim M=100 --bisect-shapes   which symbolic size a wrong result comes from
   tilewright compile gemm.mlir --arch sm_90a -o gemm     plan, CUDA source, cubins and a manifest
+  tilewright explain-shapes softmax.mlir                 shapes, symbols, and which checks a call makes
   tilewright doctor                                      what this machine has, and what to do about the rest
   tilewright cache stats                                 the folder of compiled kernels
 """
@@ -33,6 +35,7 @@ class CliArguments(argparse.Namespace):
     seed: int
     backend: str
     check: bool
+    bisect_shapes: bool
     force: bool
     output: str | None
     source_only: bool
@@ -58,6 +61,9 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _add_run(commands.add_parser("run", help="run a program on given or made-up inputs", allow_abbrev=False))
     _add_compile(commands.add_parser("compile", help="compile a program ahead of time", allow_abbrev=False))
+    _program(
+        commands.add_parser("explain-shapes", help="say what is known of every shape, and why", allow_abbrev=False)
+    )
     _debug(commands.add_parser("doctor", help="say what this machine has, and what to do about the rest"))
     cache = commands.add_parser("cache", help="look after the folder of compiled kernels", allow_abbrev=False)
     cache.add_argument("action", choices=("stats", "verify", "clear"), help="what to do")
@@ -93,6 +99,10 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     add("--backend", choices=BACKENDS, default="auto", help="what runs it (default auto: cuda, else sim)")
     add("--arch", metavar="SM", help="architecture to lower for, as sm_90a (default: the GPU's, else sm_80)")
     add("--check", action="store_true", help="compare with the reference: PASS, or FAIL and exit code 1")
+    add(
+        "--bisect-shapes", dest="bisect_shapes", action="store_true",
+        help="run with sizes as constants, then one symbolic at a time, then all, and name the first that differs",
+    )  # fmt: skip
     add("--output", metavar="DIR", help="write the results there as out0.npy, out1.npy, ...")
     add("--force", action="store_true", help="simulate however long it takes")
 

@@ -14,6 +14,7 @@ from tilewright.api.diagnostics_cli import Console, ending_in_one_line, process_
 _COMMANDS: dict[str, str] = {
     "run": "tilewright.api.cli.run",
     "compile": "tilewright.api.cli.compile",
+    "explain-shapes": "tilewright.api.cli.explain_shapes",
     "doctor": "tilewright.api.cli.doctor",
     "cache": "tilewright.api.cli.cache",
 }

@@ -9,7 +9,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from tilewright.dialects.sym.analysis import IndexScope, declared_symbols, index_expr, location_of, module_facts
+    from tilewright.dialects.sym.analysis import (
+        IndexScope,
+        check_consistent,
+        declared_symbols,
+        index_expr,
+        location_of,
+        module_facts,
+    )
     from tilewright.dialects.sym.attributes import (
         DimsAttr,
         ExprAttr,
@@ -22,8 +29,9 @@ if TYPE_CHECKING:
         symbolic_tensor,
     )
     from tilewright.dialects.sym.dialect import Sym
-    from tilewright.dialects.sym.expr import Expr, ceildiv, floordiv, mod, smax, smin
-    from tilewright.dialects.sym.facts import Facts
+    from tilewright.dialects.sym.expr import Expr
+    from tilewright.dialects.sym.facts import Conflict, Facts
+    from tilewright.dialects.sym.operators import ceildiv, floordiv, mod, smax, smin
     from tilewright.dialects.sym.ops import ApplyOp, CastOp, RequireOp, SymbolOp
     from tilewright.dialects.sym.parse import SymSyntaxError, parse_expr, parse_relation
     from tilewright.dialects.sym.prove import Answer
@@ -31,14 +39,15 @@ if TYPE_CHECKING:
     from tilewright.dialects.sym.verify import check_dims
 
 _HOME: Final = {
-    "analysis": "IndexScope declared_symbols index_expr location_of module_facts",
+    "analysis": "IndexScope check_consistent declared_symbols index_expr location_of module_facts",
     "attributes": (
         "DimsAttr ExprAttr RelationAttr dims_of parse_dims_from parse_expr_from parse_relation_from print_dims "
         "symbolic_tensor"
     ),
     "dialect": "Sym",
-    "expr": "Expr ceildiv floordiv mod smax smin",
-    "facts": "Facts",
+    "expr": "Expr",
+    "facts": "Conflict Facts",
+    "operators": "ceildiv floordiv mod smax smin",
     "ops": "ApplyOp CastOp RequireOp SymbolOp",
     "parse": "SymSyntaxError parse_expr parse_relation",
     "prove": "Answer",
@@ -51,6 +60,7 @@ __all__ = [
     "Answer",
     "ApplyOp",
     "CastOp",
+    "Conflict",
     "DimsAttr",
     "Expr",
     "ExprAttr",
@@ -63,6 +73,7 @@ __all__ = [
     "SymSyntaxError",
     "SymbolOp",
     "ceildiv",
+    "check_consistent",
     "check_dims",
     "declared_symbols",
     "dims_of",

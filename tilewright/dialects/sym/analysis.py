@@ -11,9 +11,10 @@ from weakref import WeakKeyDictionary
 from xdsl.dialects.builtin import FileLineColLoc, IndexType, IntegerAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.diagnostics import SourceLocation
-from tilewright.dialects.sym.expr import Expr, as_expr, floordiv, hidden_symbol, is_name, smax, smin
+from tilewright.diagnostics import SourceLocation, TilewrightError
+from tilewright.dialects.sym.expr import Expr, as_expr, hidden_symbol, is_name
 from tilewright.dialects.sym.facts import Facts
+from tilewright.dialects.sym.operators import floordiv, smax, smin
 from tilewright.dialects.sym.ops import ApplyOp, RequireOp, SymbolOp
 from tilewright.dialects.sym.relation import Relation
 
@@ -49,6 +50,31 @@ def add_requirements(facts: Facts, ops: Iterable[Operation]) -> None:
     for op in ops:
         if isinstance(op, RequireOp):
             facts.add(op.relation.data, _reason(op))
+
+
+def check_consistent(module: ModuleOp) -> None:
+    """Raise unless what the module's symbols and requirements state can hold, as far as the prover can tell.
+
+    The error stands at the last of the statements it follows from; it names all of them, each with its location, and
+    the value they would give. Requirements inside a function are added to those at the top level, for each by itself.
+    """
+    facts = module_facts(module)
+    _check(facts, list(module.ops))
+    for op in module.ops:
+        inside = [o for o in op.walk() if isinstance(o, RequireOp)] if op.regions else []
+        if inside:
+            scope = facts.child()
+            add_requirements(scope, inside)
+            _check(scope, [*module.ops, *inside])
+
+
+def _check(facts: Facts, ops: list[Operation]) -> None:
+    conflict = facts.conflict()
+    if conflict is None:
+        return
+    stated = [op for op in ops if isinstance(op, SymbolOp | RequireOp)]
+    named = [op for op in stated if any(s.endswith(f"({_reason(op)})") for s in conflict.statements)]
+    raise TilewrightError(f"requirements that cannot hold: {conflict}", location_of(named[-1]) if named else None)
 
 
 def _reason(op: Operation) -> str:

@@ -152,7 +152,8 @@ def prove_on_boxes(knowledge: Knowledge, expr: Expr, halvings: int = MAX_HALVING
                 box |= more
                 facts[fact] = why
     congruences = [key for key in knowledge.congruences if key[0].symbols <= box.keys()]
-    reasons = frozenset[str]().union(
+    nothing: Reasons = frozenset()
+    reasons = nothing.union(
         *(known.low_reasons | known.high_reasons for name in box if (known := knowledge.ranges.get(name))),
         *facts.values(),
         *(knowledge.congruences[key] for key in congruences),

@@ -19,8 +19,10 @@ from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.sym import bounds
 from tilewright.dialects.sym.bounds import Interval
 from tilewright.dialects.sym.boxes import prove_on_boxes
-from tilewright.dialects.sym.expr import Atom, Expr, Monomial, divide_monomial, from_terms, replace_atom
+from tilewright.dialects.sym.divisions import nested_definitions, positive_divisor, relaxed
+from tilewright.dialects.sym.expr import Atom, Expr, Monomial, divide_monomial, from_terms
 from tilewright.dialects.sym.knowledge import Fact, Knowledge, Reasons, content, tighten
+from tilewright.dialects.sym.operators import replace_atom
 from tilewright.dialects.sym.simplify import simplified
 
 MAX_DEPTH: Final = 6
@@ -34,6 +36,10 @@ MAX_WIDTH: Final = 64
 
 BOXES_AFTER: Final = 2
 """Depth of elimination after which ranges are halved, where all are bounded, before longer chains are tried."""
+DECIDE_STEPS: Final = 12
+"""Expressions looked at to decide a division by a symbol."""
+RELAXED_STEPS: Final = 12
+"""Expressions looked at where all divisions of a sum were relaxed at once."""
 
 _NONE: Final[Reasons] = frozenset()
 
@@ -173,7 +179,7 @@ def _definitions(knowledge: Knowledge, expr: Expr) -> Iterator[Fact]:
             value = from_terms({(atom,): 1})
             if atom.kind == "floordiv":
                 numerator, denominator = atom.args
-                if not _positive_divisor(knowledge, denominator):
+                if not positive_divisor(knowledge, denominator):
                     continue
                 remainder = numerator - denominator * value
                 reasons = _NONE if denominator.constant is not None else knowledge.range_reasons(denominator)
@@ -183,12 +189,8 @@ def _definitions(knowledge: Knowledge, expr: Expr) -> Iterator[Fact]:
                 sign = 1 if atom.kind == "min" else -1
                 for operand in atom.args:
                     yield Fact((operand - value) * sign, _NONE)
-
-
-def _positive_divisor(knowledge: Knowledge, divisor: Expr) -> bool:
-    """Whether a divisor is at least 1: known to be no less than 0, and non-zero as the expression has a value."""
-    low = knowledge.range_of(divisor)[0]
-    return low is not None and low >= 0
+    for known in nested_definitions(expr):
+        yield Fact(known, _NONE)
 
 
 def _by_divisor(
@@ -204,7 +206,7 @@ def _by_divisor(
             continue
         numerator, divisor = atom.args
         others = divide_monomial(monomial, (atom,)) or ()
-        if not _positive_divisor(knowledge, divisor) or not knowledge.nonnegative_product(others):
+        if not positive_divisor(knowledge, divisor) or not knowledge.nonnegative_product(others):
             continue
         rest = expr - from_terms({monomial: coefficient})
         times = from_terms({others: coefficient})
@@ -241,27 +243,87 @@ def _by_ranges(
 def nonnegative(knowledge: Knowledge, expr: Expr, depth: int = MAX_DEPTH) -> Reasons | None:
     """The labels of statements from which `expr >= 0` follows, or None when no proof is found within the budget."""
     knowledge.settle()
-    search = _Search(knowledge)
     try:
         normal = knowledge.normal(expr)
+        weaker = relaxed(normal, (1, -1))
+        if weaker is not None and (low := knowledge.range_of(weaker)[0]) is not None and low >= 0:
+            return knowledge.range_reasons(normal)
+        normal, why = decided(knowledge, normal)
         expr = simplified(knowledge, normal)
-        why = _NONE if expr is normal else knowledge.range_reasons(normal)
-        # Short proofs first: most that exist take one or two facts.
-        for limit in range(1, depth + 1):
-            found = search.nonnegative(expr, limit, MAX_SPLITS, ())
-            if found is None and limit == BOXES_AFTER:
-                found = prove_on_boxes(knowledge, expr)
-            if found is not None:
-                return found | why
-            if search.steps <= 0:
-                break
-        if depth < BOXES_AFTER or search.steps <= 0:
-            found = prove_on_boxes(knowledge, expr)
-            return None if found is None else found | why
+        if expr is not normal:
+            why |= knowledge.range_reasons(normal)
+        found = _proof(knowledge, expr, depth)
     except TilewrightError:
         # The search built an expression over the size limits, or one that has no value where the facts hold.
-        pass
-    return None
+        return None
+    return None if found is None else found | why
+
+
+def _proof(knowledge: Knowledge, expr: Expr, depth: int) -> Reasons | None:
+    """The ladder for an expression in normal form; short proofs first, as most that exist take one or two facts."""
+    search = _Search(knowledge)
+    found = search.nonnegative(expr, 1, MAX_SPLITS, ())
+    if found is not None or expr.constant is not None:
+        return found
+    found = knowledge.chains().proves(tighten(expr))
+    if found is not None or depth < 2:
+        return found
+    for signs in ((1, -1), (1,), (-1,)):
+        weaker = relaxed(expr, signs)
+        if weaker is not None:
+            found = _Search(knowledge, RELAXED_STEPS).nonnegative(weaker, 1, 0, ())
+            if found is not None:
+                return found
+    for limit in range(2, depth + 1):
+        found = search.nonnegative(expr, limit, MAX_SPLITS, ())
+        if found is None and limit == BOXES_AFTER:
+            found = prove_on_boxes(knowledge, expr)
+        if found is not None or search.steps <= 0:
+            break
+    return found
+
+
+def decided(knowledge: Knowledge, expr: Expr) -> tuple[Expr, Reasons]:
+    """`expr` with each `x floordiv y`, y not a constant, that has to be 0 or -1 replaced by that, and the reasons.
+
+    So `j floordiv N` is 0 where `0 <= j < N`, whatever the expression it stands in.
+    """
+    reasons = _NONE
+    if all(atom.kind == "symbol" for monomial, _ in expr.terms for atom in monomial):
+        return expr, reasons
+    for atom in _symbolic_divisions(expr):
+        found = knowledge.decided.get(atom)
+        if found is None:
+            found = knowledge.decided[atom] = _decide(knowledge, atom)
+        value, why = found
+        if value is not None:
+            expr, reasons = replace_atom(expr, atom, value), reasons | why
+    return expr, reasons
+
+
+def _decide(knowledge: Knowledge, atom: Atom) -> tuple[Expr | None, Reasons]:
+    numerator, denominator = atom.args
+    if positive_divisor(knowledge, denominator):
+        for value in (0, -1):
+            rest = numerator - denominator * value
+            why = [_Search(knowledge, DECIDE_STEPS).nonnegative(e, 2, 0, ()) for e in (rest, denominator - 1 - rest)]
+            if why[0] is not None and why[1] is not None:
+                return Expr.const(value), why[0] | why[1] | knowledge.range_reasons(denominator)
+    return None, _NONE
+
+
+def _symbolic_divisions(expr: Expr) -> list[Atom]:
+    """The divisions by symbols anywhere in `expr`, those inside others first, each once."""
+    result: dict[Atom, None] = {}
+    for monomial, _ in expr.terms:
+        for atom in monomial:
+            if atom.kind == "symbol":
+                continue
+            for arg in atom.args:
+                result.update(dict.fromkeys(_symbolic_divisions(arg)))
+            if atom.kind == "floordiv" and atom.args[1].constant is None:
+                result[atom] = None
+    return list(result)
 
 
 def best_range(knowledge: Knowledge, expr: Expr) -> Interval:

@@ -165,7 +165,10 @@ def _reduction(request: Request) -> list[Schedule]:
     left = tile_sizes.ROW_CHUNK // capacity
     if left > 1 and space.parallel:
         tiles[space.parallel[-1]] = tile_sizes.fit(left, extents[space.parallel[-1]])
+    answer = request.facts.prove(short)
+    if answer is Answer.DISPROVED:
+        return [Schedule("looping", (), looping.write_looping_reduction())]
     on_chip = request.writer("on_chip", tiles).write_on_chip_reduction()
-    if request.facts.prove(short) is Answer.PROVED:
+    if answer is Answer.PROVED:
         return [Schedule("on_chip", (), on_chip)]
     return [Schedule("on_chip", (short,), on_chip), Schedule("looping", (), looping.write_looping_reduction())]
