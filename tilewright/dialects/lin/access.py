@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType, NoneAttr
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType, UnitAttr
 from xdsl.ir import Attribute, ParametrizedAttribute
 from xdsl.irdl import irdl_attr_definition, param_def
 from xdsl.parser import Parser
@@ -32,7 +32,7 @@ class AccessAttr(ParametrizedAttribute):
     @staticmethod
     def at(indices: Sequence[Expr], other: Attribute | None = None) -> AccessAttr:
         """The read at these indices; `other` is a constant of the operand's element type."""
-        return AccessAttr(IndexAttr(tuple(indices)), NoneAttr() if other is None else other)
+        return AccessAttr(IndexAttr(tuple(indices)), UnitAttr() if other is None else other)
 
     @property
     def indices(self) -> tuple[Expr, ...]:
@@ -42,7 +42,7 @@ class AccessAttr(ParametrizedAttribute):
     @property
     def fill(self) -> Attribute | None:
         """What is read outside, None where no index may lie there."""
-        return None if isinstance(self.other, NoneAttr) else self.other
+        return None if isinstance(self.other, UnitAttr) else self.other
 
     @property
     def dims(self) -> tuple[int, ...]:

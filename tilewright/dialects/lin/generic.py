@@ -11,9 +11,9 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     IndexType,
     IntegerType,
-    NoneAttr,
     StringAttr,
     TensorType,
+    UnitAttr,
 )
 from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
@@ -104,7 +104,7 @@ class GenericOp(IRDLOperation, InferShapes):
             properties={
                 "indexing_maps": ArrayAttr([AffineMapAttr(m) for m in indexing_maps]),
                 "combine": None if combine is None else StringAttr(combine),
-                "accesses": ArrayAttr([NoneAttr() if a is None else a for a in accesses]) if computed else None,
+                "accesses": ArrayAttr([UnitAttr() if a is None else a for a in accesses]) if computed else None,
             },
             attributes=attributes or {},
             regions=[body],
