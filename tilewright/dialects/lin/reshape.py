@@ -90,7 +90,9 @@ def positions(source: Sequence[Expr], target: Sequence[Expr]) -> list[Expr]:
             after = count(inner[n + 1 :])
             index = linear if after.constant == 1 else floordiv(linear, after)
             # Below the first dim of the run, the quotient counts through the dims before it.
-            found.append(index if n == 0 or source[a].constant == 1 else mod(index, source[a]))
+            if source[a].constant == 1:
+                index = Expr.const(0)
+            found.append(index if n == 0 else mod(index, source[a]))
     return found
 
 
