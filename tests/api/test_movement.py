@@ -159,9 +159,7 @@ def convolved(
     """A sum over the filter's places, in float64."""
     x = np.pad(x, ((0, 0), (0, 0), padding[:2], padding[2:])).astype(np.float64)
     (o, i, kh, kw), per = w.shape, w.shape[0] // groups
-    oh, ow = (
-        (x.shape[2 + a] - dilation[a] * (k - 1) - 1) // stride[a] + 1 for a, k in enumerate((kh, kw))
-    )
+    oh, ow = ((x.shape[2 + a] - dilation[a] * (k - 1) - 1) // stride[a] + 1 for a, k in enumerate((kh, kw)))
     y = np.zeros((x.shape[0], o, oh, ow))
     for r in range(kh):
         for c in range(kw):

@@ -133,6 +133,10 @@ CASES |= {
     "reshape_crossed": Case(lambda: tw.reshape(take(M, N), (N, M)), MOVED),
     "sum_of_slice": Case(lambda: tw.sum(take(M + 1, N + 2)[1:, 1:-1], 1), MOVED),
     "product_of_slice": Case(lambda: tw.matmul(take(M + 2, K)[:-2], take(K, N + 1)[:, 1:]), PRODUCT),
+    "sum_of_concat": Case(lambda: tw.sum(tw.concat([take(M, N), take(M, 3)], 1), 1), PLANE),
+    "softmax_of_concat": Case(lambda: tw.softmax(tw.concat([take(M + 1, N), take(2, N)]), axis=0), PLANE),
+    "sum_of_reshape": Case(lambda: tw.sum(tw.reshape(take(B, M, N), (B, M * N)), 1), CUBE),
+    "max_of_gather": Case(lambda: tw.max(embedding(), 1), at("M N B K", (0, 2, 0, 3), (1, 1, 0, 1), (3, 5, 4, 33))),
     "embedding": Case(embedding, at("M N B K", (0, 2, 0, 3), (1, 1, 0, 1), (3, 5, 4, 33), (2, 4, 1, 0))),
     "conv2d": Case(convolution(padding=1), at("B N M K", (1, 1, 0, 1), (0, 1, 1, 1), (2, 3, 2, 4), (1, 17, 3, 33))),
     "conv2d_all": Case(
