@@ -207,6 +207,20 @@ def test_compile_writes_a_folder_whose_manifest_holds(program: Path, tmp_path: P
         assert kernel["symbol"] in (folder / kernel["source"]).read_text()
 
 
+@pytest.mark.parametrize("name", ["../../out", "/out", "a\\0Ab", "x" * 10_000, "..", "a b"])
+def test_compile_keeps_to_its_folder_whatever_the_name(name: str, tmp_path: Path):
+    source = tmp_path / "in" / "hostile.mlir"
+    source.parent.mkdir()
+    source.write_text(PROGRAM.replace("ELT", "f32").replace("@main", f'@"{name}"'))
+    folder = tmp_path / "deep" / "er" / "made"
+    ran = tilewright("compile", source, "--arch", "sm_80", "-o", folder, "--source-only")
+    assert (ran.code, ran.err) == (0, "")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert {path.name for path in folder.iterdir()} == {*manifest["sha256"], "manifest.json"}
+    assert all(path.is_dir() or path == source or path.parent == folder for path in tmp_path.rglob("*"))
+    assert all(file.isascii() and file.isprintable() and " " not in file for file in manifest["sha256"])
+
+
 @pytest.mark.nvrtc
 def test_compile_writes_cubins(program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path / "cache"))

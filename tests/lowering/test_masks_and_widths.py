@@ -185,3 +185,18 @@ def test_both_widths_are_there_and_differ_in_their_index_types():
     assert set(found) == {f"main_0/{kind}{width}" for kind in ("vector", "general") for width in (32, 64)}
     for name, source in found.items():
         assert ("long long" in source) is name.endswith("64"), name
+
+
+@pytest.mark.parametrize(
+    ("shape", "width"),
+    [
+        ((1 << 15, (1 << 16) - 64), 32),  # 2^31 - 2^21 elements: within reach with a tile of 16 rows to spare
+        ((1 << 15, 1 << 16), 64),  # the last of 2^31 elements is
+        ((1 << 31, 1), 64),
+        ((1, 1 << 26), 32),
+        ((1, 1 << 28), 64),  # a tile has 16 rows of 2^28, and addresses are formed before they are masked
+    ],
+)
+def test_32_bits_serve_up_to_the_last_tile_that_they_reach(shape: tuple[int, int], width: int):
+    layout = Layout(shape, contiguous(shape), 0)
+    assert chosen(compiled(ADD, M="{}", N="{}"), layout, layout)[1] == width

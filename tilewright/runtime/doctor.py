@@ -130,7 +130,9 @@ def _headers() -> Check:
 def _driver() -> Check:
     version = _driver_version()
     if version is None:
-        return Check("cuda driver", "missing", "no libcuda.so.1", "install an NVIDIA driver; sim and reference need none")
+        return Check(
+            "cuda driver", "missing", "no libcuda.so.1", "install an NVIDIA driver; sim and reference need none"
+        )
     return Check("cuda driver", "ok", f"supports CUDA {version[0]}.{version[1]}")
 
 

@@ -60,3 +60,15 @@ func.func @rank(%a: tensor<?x?xf32, #sym.dims<M>>) {
 
 // expected-error@below {{symbol 'Q' is not declared}}
 sym.require Q >= 10
+
+// -----
+
+// Both requirements hold for S1 == 0 only, which is declared impossible.
+sym.symbol @S1 {min = 1}
+sym.symbol @S0
+sym.require S0 == 2*S1
+func.func @contradiction(%a: tensor<?xf32, #sym.dims<S0>>) {
+  // expected-error@below {{requirements that cannot hold: S0 == 2*S1}}
+  sym.require S0 == S1
+  func.return
+}

@@ -6,6 +6,7 @@ from xdsl.ir import Dialect
 
 from tilewright.dialects.lin.access import AccessAttr
 from tilewright.dialects.lin.body import IndexOp, YieldOp
+from tilewright.dialects.lin.clamp import ClampOp
 from tilewright.dialects.lin.concat import ConcatOp
 from tilewright.dialects.lin.contraction import BatchMatmulOp, MatmulOp
 from tilewright.dialects.lin.convolution import Conv2dOp
@@ -33,6 +34,7 @@ Lin = Dialect(
         SoftmaxOp,
         TransposeOp,
         CastOp,
+        ClampOp,
         SliceOp,
         PadOp,
         ConcatOp,

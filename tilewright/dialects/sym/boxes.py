@@ -16,7 +16,8 @@ from tilewright.dialects.sym.expr import Atom, Expr, Monomial
 from tilewright.dialects.sym.remainders import Remainder, with_remainders
 
 if TYPE_CHECKING:
-    from tilewright.dialects.sym.knowledge import Knowledge, Reasons
+    from tilewright.dialects.sym.forms import Reasons
+    from tilewright.dialects.sym.knowledge import Knowledge
 
 Range: TypeAlias = "tuple[int, int]"
 Box: TypeAlias = "dict[str, Range]"

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from tilewright.dialects.sym.expr import Expr, Monomial, symbol_named
 
 if TYPE_CHECKING:
-    from tilewright.dialects.sym.knowledge import Knowledge, Reasons, Statement
+    from tilewright.dialects.sym.forms import Reasons, Statement
+    from tilewright.dialects.sym.knowledge import Knowledge
 
 MAX_EDGES: Final = 4096
 MAX_RELAXATIONS: Final = 20_000

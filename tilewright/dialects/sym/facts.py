@@ -9,7 +9,8 @@ from typing import Final
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.sym.bounds import Interval
 from tilewright.dialects.sym.expr import Expr, as_expr, check_name, from_terms
-from tilewright.dialects.sym.knowledge import Knowledge, Statement, as_congruence, content
+from tilewright.dialects.sym.forms import Statement, as_congruence, content
+from tilewright.dialects.sym.knowledge import Knowledge
 from tilewright.dialects.sym.operators import replace_atom
 from tilewright.dialects.sym.prove import Answer, best_range, decided, never_zero, nonnegative
 from tilewright.dialects.sym.relation import Relation
@@ -183,7 +184,13 @@ class Facts:
             if not (zero or above) and nonnegative(knowledge, -expr - 1, depth=REFUTE_DEPTH) is not None:
                 return Answer.DISPROVED
             return Answer.UNKNOWN
-        expr, _ = decided(knowledge, knowledge.normal(relation.lhs - relation.rhs))
+        stated = relation.lhs - relation.rhs
+        congruence = as_congruence(stated)
+        if congruence is not None and congruence[2] == 0:
+            answer = self._divisible(knowledge.normal(congruence[0]), congruence[1], splits=0)
+            if answer is not Answer.UNKNOWN:
+                return answer
+        expr, _ = decided(knowledge, knowledge.normal(stated))
         if expr.constant is not None:
             return _DECIDED[expr.constant == 0]
         if never_zero(expr):

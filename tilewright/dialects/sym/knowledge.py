@@ -9,20 +9,20 @@ Each carries the labels of the statements it follows from; a contradiction is a 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import gcd
-from typing import Final, TypeAlias
+from typing import Final
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.sym import bounds
 from tilewright.dialects.sym.bounds import Interval
 from tilewright.dialects.sym.chains import Chains
 from tilewright.dialects.sym.expr import Atom, Expr, Monomial, divide_monomial, from_terms, hidden_symbol, symbol_named
+from tilewright.dialects.sym.forms import Reasons, Statement, as_congruence, content, linear_symbol, tighten
 from tilewright.dialects.sym.rewrites import euclid_step, is_rule, rewritten
 from tilewright.dialects.sym.witness import Witnesses
-
-Reasons: TypeAlias = "frozenset[Statement]"
 
 MAX_SUBSTITUTE_TERMS: Final = 64
 """Width of an expression that may stand for a symbol; a wider equality stays a pair of inequalities."""
@@ -40,20 +40,6 @@ MAX_QUEUE: Final = 20_000
 _NONE: Final[Reasons] = frozenset()
 
 
-class Statement:
-    """What was stated and where, as a label of what follows from it; its text is made when it is asked for."""
-
-    __slots__ = ("reason", "what")
-
-    def __init__(self, what: tuple[object, ...], reason: str) -> None:
-        self.what = what
-        self.reason = reason
-
-    def __str__(self) -> str:
-        statement = " ".join(map(str, self.what))
-        return f"{statement} ({self.reason})" if self.reason else statement
-
-
 @dataclass(slots=True)
 class SymbolRange:
     """Least and greatest value of a symbol, each with the statements it follows from."""
@@ -65,57 +51,6 @@ class SymbolRange:
 
     def copy(self) -> SymbolRange:
         return SymbolRange(self.low, self.high, self.low_reasons, self.high_reasons)
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """`expr >= 0`, because of `reasons`."""
-
-    expr: Expr
-    reasons: Reasons
-
-
-def content(expr: Expr) -> int:
-    """Greatest common divisor of the coefficients other than the constant; 0 for a constant."""
-    return gcd(*(c for m, c in expr.terms if m))
-
-
-def tighten(expr: Expr) -> Expr:
-    """An expression that is non-negative exactly where `expr` is, on integers: divided by its content."""
-    factor = content(expr)
-    if factor <= 1:
-        return expr
-    return from_terms({m: c // factor for m, c in expr.terms})
-
-
-def as_congruence(expr: Expr) -> tuple[Expr, int, int] | None:
-    """(f, k, r) when `expr == 0` says `f mod k == r`, else None; no value satisfies it when r is not in 0..k-1."""
-    for monomial, coefficient in expr.terms:
-        if len(monomial) != 1 or monomial[0].kind != "floordiv":
-            continue
-        numerator, denominator = monomial[0].args
-        size = denominator.constant
-        if size is None or coefficient % size:
-            continue
-        scale = -coefficient // size
-        rest = expr - (numerator - denominator * from_terms({monomial: 1})) * scale
-        if rest.constant is not None:
-            # scale * (f mod k) + rest == 0
-            if rest.constant % scale:
-                return numerator, size, -1
-            return numerator, size, -rest.constant // scale
-    return None
-
-
-def linear_symbol(expr: Expr) -> tuple[Atom, int, int] | None:
-    """(x, c, d) when `expr` is c*x + d for a symbol x and an integer c other than 0."""
-    products = [term for term in expr.terms if term[0]]
-    if len(products) != 1:
-        return None
-    monomial, coefficient = products[0]
-    if len(monomial) != 1 or monomial[0].kind != "symbol":
-        return None
-    return monomial[0], coefficient, expr.constant_term
 
 
 def _statement(kind: str, expr: Expr, modulus: int) -> str:
@@ -216,12 +151,14 @@ class Knowledge:
 
     def normal(self, expr: Expr) -> Expr:
         """`expr` with solved symbols replaced and rewrite rules applied."""
-        if not self.solved.keys().isdisjoint(expr.symbols):
+        if self.solved and not self.solved.keys().isdisjoint(expr.symbols):
             expr = expr.substitute({name: self.solved[name][0] for name in expr.symbols if name in self.solved})
         return rewritten(expr, self.rules) if self.rules else expr
 
     def solution_reasons(self, expr: Expr) -> Reasons:
         """Labels of the statements that solved the symbols of `expr`, and of the rules that may apply to it."""
+        if not self.solved and not self.rules:
+            return _NONE
         result = _NONE.union(*(self.solved[name][1] for name in expr.symbols if name in self.solved))
         if not self.rules:
             return result
@@ -299,7 +236,8 @@ class Knowledge:
 
     def _without_factors(self, expr: Expr, reasons: Reasons) -> tuple[Expr, Reasons]:
         """Divide out symbols common to all terms that are at least 1: the sign and the zeros stay the same."""
-        if not expr.terms:
+        if not expr.terms or not expr.terms[-1][0]:
+            # Nothing, or a constant term, which has no factors.
             return expr, reasons
         for atom in expr.terms[0][0]:
             known = self.ranges.get(atom.name) if atom.kind == "symbol" else None
@@ -314,6 +252,8 @@ class Knowledge:
         known = self.ranges.setdefault(name, SymbolRange())
         changed = False
         if low is not None and (known.low is None or low > known.low):
+            if low >= 1 and (known.low is None or known.low < 1):
+                self._restate_multiples(name)
             known.low, known.low_reasons, changed = low, reasons, True
         if high is not None and (known.high is None or high < known.high):
             known.high, known.high_reasons, changed = high, reasons, True
@@ -329,6 +269,13 @@ class Knowledge:
             self.derived = f"{name} >= {known.low} and {name} <= {known.high}" if "%" not in name else ""
         elif known.low == known.high:
             self._solve(name, Expr.const(known.low), both)
+
+    def _restate_multiples(self, name: str) -> None:
+        """Take up again what has the symbol as a factor of every term: it is about to be known to be at least 1."""
+        for known, kind in ((self.rules, "eq"), (self.facts, "ge")):
+            for expr in [e for e in known if name in e.symbols]:
+                if all(any(atom.name == name for atom in monomial) for monomial, _ in expr.terms):
+                    self._queue.append((kind, expr, 0, known.pop(expr)))
 
     def _zero(self, expr: Expr, reasons: Reasons) -> None:
         expr, reasons = self._without_factors(expr, reasons)
@@ -437,7 +384,8 @@ class Knowledge:
     def settle(self) -> None:
         """Narrow the ranges of symbols by the inequalities between them, a bounded number of times."""
         narrowed = self.stale
-        for _ in range(PROPAGATION_ROUNDS):
+        # A single inequality narrows once and for all.
+        for _ in range(PROPAGATION_ROUNDS if len(self.facts) > 1 else 1):
             if not self.stale or self.contradiction is not None:
                 break
             self.stale = False
@@ -450,6 +398,8 @@ class Knowledge:
 
     def _narrow_by_chains(self) -> None:
         """Narrow ranges by chains of differences of any length, and find those that contradict themselves."""
+        if len(self.facts) < 2:
+            return
         chains = self.chains()
         if chains.count < 2:
             return
@@ -508,8 +458,7 @@ class Knowledge:
                 bound = high // -coefficient
                 if known.high is not None and known.high <= bound:
                     continue
-            rest = from_terms({m: c for m, c in expr.terms if m is not monomial})
-            why = reasons | self.range_reasons(rest, upper=True)
+            why = reasons | self._term_reasons([t for t in expr.terms if t[0] is not monomial], upper=True)
             self._narrow(name, bound if coefficient > 0 else None, None if coefficient > 0 else bound, why)
             self._run([])
             if expr not in self.facts or self.contradiction is not None:
@@ -541,10 +490,13 @@ class Knowledge:
 
     def range_reasons(self, expr: Expr, upper: bool = False) -> Reasons:
         """Labels that the lower (upper) end of the interval of `expr` rests on; for products and atoms, all of them."""
+        return self._term_reasons(expr.terms, upper)
+
+    def _term_reasons(self, terms: Iterable[tuple[Monomial, int]], upper: bool) -> Reasons:
         result: set[Statement] = set()
-        for monomial, coefficient in expr.terms:
+        for monomial, coefficient in terms:
             plain = len(monomial) == 1 and monomial[0].kind == "symbol"
-            for name in frozenset[str]().union(*(a.symbols for a in monomial)):
+            for name in monomial[0].symbols if len(monomial) == 1 else {n for a in monomial for n in a.symbols}:
                 known = self.ranges.get(name)
                 if known is None:
                     continue

@@ -21,7 +21,8 @@ from tilewright.dialects.sym.bounds import Interval
 from tilewright.dialects.sym.boxes import prove_on_boxes
 from tilewright.dialects.sym.divisions import nested_definitions, positive_divisor, relaxed
 from tilewright.dialects.sym.expr import Atom, Expr, Monomial, divide_monomial, from_terms
-from tilewright.dialects.sym.knowledge import Fact, Knowledge, Reasons, content, tighten
+from tilewright.dialects.sym.forms import Fact, Reasons, content, tighten
+from tilewright.dialects.sym.knowledge import Knowledge
 from tilewright.dialects.sym.operators import replace_atom
 from tilewright.dialects.sym.simplify import simplified
 
@@ -67,6 +68,9 @@ class _Search:
         low = self.knowledge.range_of(expr)[0]
         if low is not None and low >= 0:
             return self.knowledge.range_reasons(expr)
+        stated = self.knowledge.facts.get(expr)
+        if stated is not None:
+            return stated
         if expr.constant is not None or expr.size > MAX_WIDTH or self.steps <= 0:
             return None
         # Wide expressions cost more to look at.
@@ -306,9 +310,14 @@ def _decide(knowledge: Knowledge, atom: Atom) -> tuple[Expr | None, Reasons]:
     if positive_divisor(knowledge, denominator):
         for value in (0, -1):
             rest = numerator - denominator * value
-            why = [_Search(knowledge, DECIDE_STEPS).nonnegative(e, 2, 0, ()) for e in (rest, denominator - 1 - rest)]
-            if why[0] is not None and why[1] is not None:
-                return Expr.const(value), why[0] | why[1] | knowledge.range_reasons(denominator)
+            above = _Search(knowledge, DECIDE_STEPS).nonnegative(rest, 2, 0, ())
+            below = (
+                None
+                if above is None
+                else _Search(knowledge, DECIDE_STEPS).nonnegative(denominator - 1 - rest, 2, 0, ())
+            )
+            if above is not None and below is not None:
+                return Expr.const(value), above | below | knowledge.range_reasons(denominator)
     return None, _NONE
 
 
