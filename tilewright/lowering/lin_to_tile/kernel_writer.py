@@ -267,8 +267,10 @@ class KernelWriter:
         limits: dict[int, SSAValue] = {}
         own = self.space.dims_of_generic[generic]
         for d in generic.reduction_dims if dims is None else dims:
-            rest = self.space.extents[own[d]] - Expr.symbol("k")
-            limits[d] = self.build.expression(rest, {"k": self.offsets[own[d]]}, "n")
+            extent, name = self.space.extents[own[d]], "k"
+            while name in extent.symbols:
+                name += "_"
+            limits[d] = self.build.expression(extent - Expr.symbol(name), {name: self.offsets[own[d]]}, "n")
         return limits
 
     def write_looping_reduction(self) -> KernelOp:
