@@ -165,6 +165,14 @@ def test_deep_attributes_are_refused() -> None:
     assert "nested" in error.message
 
 
+def test_a_misspelt_bound_of_a_symbol_is_refused() -> None:
+    error = refusal("sym.symbol @N\nsym.symbol @M {mim = 1}")
+    assert place(error) == (2, 15)
+    assert error.message == "symbol 'M' has no 'mim'; did you mean 'min'?"
+    assert "likely expected sizes of at least 0, got [-1]" in refusal("sym.symbol @M {likely = [-1]}").message
+    verify_module(parse_module("sym.symbol @M {min = 1, other.note = 2}", "in.mlir", make_context()))
+
+
 @pytest.mark.parametrize(("body", "lines"), [("tuple<!a{0}, !a{0}>", 200), ("tuple<!a{0}>", 5000)])
 def test_aliases_that_stand_for_too_much_are_refused(body: str, lines: int) -> None:
     text = "!a0 = i32\n" + "".join(f"!a{n + 1} = {body.format(n)}\n" for n in range(lines))
