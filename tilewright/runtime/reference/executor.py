@@ -20,6 +20,7 @@ from tilewright.dialects.lin.group import GroupOp
 from tilewright.dialects.lin.interfaces import Decomposable
 from tilewright.dialects.lin.shapes import scalar_type
 from tilewright.dialects.lin.softmax import SoftmaxOp
+from tilewright.dialects.location import location_of
 from tilewright.dialects.sym import ApplyOp, CastOp, RequireOp
 from tilewright.runtime.numerics import Array, storage_dtype
 from tilewright.runtime.reference.bounded import NO_ERROR, Bounded, rounded, settle
@@ -121,7 +122,7 @@ def _decomposed(op: Decomposable, operands: Sequence[Bounded], scope: _Scope) ->
 def _generic(op: Operation, operands: Sequence[Bounded], scope: _Scope) -> list[Bounded]:
     generic = cast(GenericOp, op)
     sizes = [size.evaluate(scope.symbols) for size in generic.extents()]
-    return [evaluate_generic(generic, operands, sizes)]
+    return [evaluate_generic(generic, operands, sizes, scope.symbols)]
 
 
 def _group(op: Operation, operands: Sequence[Bounded], scope: _Scope) -> list[Bounded]:
@@ -152,6 +153,13 @@ def _require(op: Operation, operands: Sequence[Bounded], scope: _Scope) -> list[
 
 def _spelled(names: frozenset[str], values: Mapping[str, int]) -> str:
     return ", ".join(f"{name} = {values[name]}" for name in sorted(names))
+
+
+def _require(op: Operation, operands: Sequence[Bounded], scope: _Scope) -> list[Bounded]:
+    relation = cast(RequireOp, op).relation.data
+    if not relation.holds(scope.symbols):
+        raise TilewrightError(f"expected {relation}, got {_spelled(relation.symbols, scope.symbols)}", location_of(op))
+    return []
 
 
 _HANDLERS: dict[type[Operation], Callable[[Operation, Sequence[Bounded], _Scope], list[Bounded]]] = {
