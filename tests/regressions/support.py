@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -48,7 +49,8 @@ def entry_of(text: str, *symbols: str) -> CompiledEntry:
 
 def map_program(shape: str, inputs: int = 1, body: str = "lin.yield %p0 : f32") -> str:
     """@main: a map over f32 tensors of one symbolic shape such as "M, N"; `body` is over %p0, %p1, ..."""
-    sizes = [size.strip() for size in shape.split(",")]
+    # Not at the commas of min and max.
+    sizes = [size.strip() for size in re.split(r",(?![^()]*\))", shape)]
     kind = f"tensor<{''.join(s + 'x' if s.isdecimal() else '?x' for s in sizes)}f32, #sym.dims<{shape}>>"
     arguments = ", ".join(f"%x{n} : {kind}" for n in range(inputs))
     names = ", ".join(f"%x{n}" for n in range(inputs))
