@@ -148,12 +148,12 @@ def test_symbols_in_python():
         tw.placeholder((M, -2))
 
 
-@pytest.mark.parametrize("target", ["sim"])
+@pytest.mark.parametrize("target", ["sim", "reference"])
 def test_a_result_of_more_elements_than_can_be_is_refused_with_its_sizes(target: str):
-    """2^31 x 2^31 from two tensors of one element each, stretched by strides of 0."""
+    """2^48 x 2^48 from two tensors of one element each, stretched by strides of 0."""
     M, N = tw.symbols("M N")
     kernel = tw.compile(tw.placeholder((M, 1)) + tw.placeholder((1, N)), target=target)
-    side = 1 << 31
+    side = 1 << 48
     column, row = np.broadcast_to(ones(1, 1), (side, 1)), np.broadcast_to(ones(1, 1), (1, side))
     with pytest.raises(TilewrightError) as caught:
         kernel(column, row)

@@ -57,7 +57,7 @@ def test_a_batch_stride_that_no_vector_divides_rules_vectors_out():
     assert differences(entry, [x], "check") == []
 
 
-@pytest.mark.parametrize("batch", [1, 2, 5])
+@pytest.mark.parametrize("batch", [1, 2, 4, 5])
 def test_each_slice_of_a_batch_takes_what_its_own_address_allows(batch: int):
     """x[b:] of odd rows: its first address moves by 4 bytes with b."""
     entry = entry_of(map_program("B, S"), "B", "S")

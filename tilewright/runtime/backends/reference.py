@@ -68,4 +68,8 @@ class ReferenceBackend(Backend):
         found = {n: each for n, each in enumerate(layouts(self.parameters, arguments)) if each is not None}
         solve_sizes(self.steps, found, environment)
         arrays = [np.asarray(a.array) for a in arguments]
-        return run_reference(self.entry.module, self.entry.entry, arrays, environment.values)
+        try:
+            return run_reference(self.entry.module, self.entry.entry, arrays, environment.values)
+        except MemoryError as error:
+            sizes = environment.describe(sorted(environment.values))
+            raise TilewrightError(f"@{self.entry.entry}: too large for the reference ({sizes}): {error}") from None
