@@ -45,13 +45,14 @@ def execute(console: Console, arguments: CliArguments) -> int:
     compiling = time.perf_counter() - started
     say(f"entry    @{kernel.name}\n")
     say(f"dims     {', '.join(f'{k} = {v}' for k, v in sizes.items()) or 'none'}\n")
-    say(f"backend  {kernel.backend} ({kernel.backend_reason})\n")
     console.stdout.flush()
     lowering = kernel.compile_seconds
     started = time.perf_counter()
     returned: Any = kernel(*inputs, force=arguments.force)
     took = time.perf_counter() - started
     lowering = kernel.compile_seconds - lowering
+    # With backend auto the sizes have a say in it.
+    say(f"backend  {kernel.backend} ({kernel.backend_reason})\n")
     many = isinstance(returned, tuple)
     results = list(cast("tuple[np.ndarray[Any, Any], ...]", returned)) if many else [returned]
     for number, (result, type_) in enumerate(zip(results, function.function_type.outputs.data, strict=True)):

@@ -82,6 +82,17 @@ def _wrapping(sign: str, of_bool: str) -> Write:
     return write
 
 
+def _division(function: str, read: Callable[[Attribute, str], str]) -> Write:
+    """Quotient or remainder that rounds to zero. Both operands get one type, as the wrappers are templates."""
+
+    def write(w: Writer, op: Any) -> None:
+        t = op.result.type
+        kind = "int" if (integer_width(t) or 64) < 32 else unsigned_type(t) if read is unsigned else c_type(t)
+        w.result(op, cast_to(t, f"{function}<{kind}>({read(t, w.name(op.lhs))}, {read(t, w.name(op.rhs))})"))
+
+    return write
+
+
 def _signed_binary(sign: str) -> Write:
     def write(w: Writer, op: Any) -> None:
         t = op.result.type
@@ -132,7 +143,8 @@ def _rounded_division(function: str) -> Write:
 def _ceil_division_unsigned(w: Writer, op: arith.CeilDivUIOp) -> None:
     t = op.result.type
     a, b = unsigned(t, w.name(op.lhs)), unsigned(t, w.name(op.rhs))
-    w.result(op, cast_to(t, f"{a} / {b} + ({a} % {b} != 0)"))
+    kind = "int" if (integer_width(t) or 64) < 32 else unsigned_type(t)
+    w.result(op, cast_to(t, f"tw_quotient<{kind}>({a}, {b}) + (tw_remainder<{kind}>({a}, {b}) != 0)"))
 
 
 def _compare_integers(w: Writer, op: arith.CmpiOp) -> None:
@@ -233,10 +245,10 @@ ARITHMETIC: dict[type[Operation], Write] = {
     arith.AddiOp: _wrapping("+", "^"),
     arith.SubiOp: _wrapping("-", "^"),
     arith.MuliOp: _wrapping("*", "&"),
-    arith.DivSIOp: _signed_binary("/"),
-    arith.DivUIOp: _unsigned_binary("/"),
-    arith.RemSIOp: _signed_binary("%"),
-    arith.RemUIOp: _unsigned_binary("%"),
+    arith.DivSIOp: _division("tw_quotient", signed),
+    arith.DivUIOp: _division("tw_quotient", unsigned),
+    arith.RemSIOp: _division("tw_remainder", signed),
+    arith.RemUIOp: _division("tw_remainder", unsigned),
     arith.FloorDivSIOp: _rounded_division("tw_floordiv"),
     arith.CeilDivSIOp: _rounded_division("tw_ceildiv"),
     arith.CeilDivUIOp: _ceil_division_unsigned,
