@@ -22,7 +22,7 @@ import numpy as np
 import torch  # pyright: ignore[reportMissingImports]  # no dependency of the project: only this file uses it
 
 import tilewright as tw
-from examples import batch_matmul, elementwise_chain, matmul_bias_relu, row_softmax, transpose
+from examples import batch_matmul, digits, elementwise_chain, matmul_bias_relu, row_softmax, transpose
 from tilewright.runtime.reference import compare, run_reference
 
 EXAMPLES = (matmul_bias_relu, row_softmax, transpose, batch_matmul, elementwise_chain)
@@ -82,7 +82,30 @@ def correctness(shapes: int) -> dict[str, Any]:
             "compiled": sum(bool(k["compiled"]) for k in stats["kernels"]),
             "kernels": [k for k in stats["kernels"] if k["compiled"]],
         }
+    found["digits"] = digits_correctness(shapes)
     return found
+
+
+def digits_correctness(batches: int) -> dict[str, Any]:
+    """The classifier at random batch sizes: scores within the bound, predictions equal to the reference's."""
+    program = tw.build_module(digits.build())
+    kernel = tw.compile(program, target="cuda")
+    (images, _), _ = digits.split()
+    with np.load(digits.WEIGHTS) as stored:
+        weights = [stored[name] for name in ("w1", "b1", "w2", "b2")]
+    on_device = [torch.from_numpy(w).cuda() for w in weights]
+    rng = np.random.default_rng(12)
+    failures: list[str] = []
+    for n in [0, 1, *rng.integers(2, len(images), size=max(0, batches - 2))]:
+        batch = images[: int(n)]
+        expected = run_reference(program, "main", [batch, *weights], {"B": len(batch)})[0]
+        got = kernel(torch.from_numpy(batch).cuda(), *on_device).cpu().numpy()
+        mismatch = compare(got, expected)
+        if mismatch is not None:
+            failures.append(f"B = {n}: {mismatch}")
+        elif not np.array_equal(got.argmax(axis=1), expected.rounded.argmax(axis=1)):
+            failures.append(f"B = {n}: other predictions than the reference's")
+    return {"shapes": batches, "failures": failures}
 
 
 def strided(t: torch.Tensor) -> torch.Tensor:

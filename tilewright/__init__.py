@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         batch_matmul,
         build_module,
         cast,
+        clamp,
         div,
         einsum,
         equal,
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
         transpose,
         where,
     )
-    from tilewright.diagnostics import SourceLocation, TilewrightError
+    from tilewright.diagnostics import SourceLocation, TilewrightError, TilewrightWarning
     from tilewright.runtime.kernel import Kernel
 
 __version__ = "0.1.0"
@@ -73,12 +74,14 @@ __all__ = [
     "Symbol",
     "Tensor",
     "TilewrightError",
+    "TilewrightWarning",
     "__version__",
     "abs",
     "add",
     "batch_matmul",
     "build_module",
     "cast",
+    "clamp",
     "compile",
     "div",
     "einsum",
@@ -122,70 +125,21 @@ __all__ = [
     "where",
 ]
 
-_FRONT_END = (
-    "Size",
-    "Symbol",
-    "Tensor",
-    "abs",
-    "add",
-    "batch_matmul",
-    "build_module",
-    "cast",
-    "div",
-    "einsum",
-    "equal",
-    "erf",
-    "exp",
-    "gelu",
-    "greater",
-    "greater_equal",
-    "less",
-    "less_equal",
-    "log",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "matmul",
-    "max",
-    "maximum",
-    "min",
-    "minimum",
-    "mul",
-    "neg",
-    "not_equal",
-    "placeholder",
-    "prod",
-    "reduce_max",
-    "reduce_min",
-    "reduce_prod",
-    "reduce_sum",
-    "relu",
-    "rsqrt",
-    "sigmoid",
-    "silu",
-    "softmax",
-    "sqrt",
-    "sub",
-    "sum",
-    "symbols",
-    "tanh",
-    "transpose",
-    "where",
-)
-_HOME: dict[str, str] = {
+_ELSEWHERE = {
     "Kernel": "tilewright.runtime.kernel",
     "SourceLocation": "tilewright.diagnostics",
     "TilewrightError": "tilewright.diagnostics",
+    "TilewrightWarning": "tilewright.diagnostics",
     "compile": "tilewright.api.compile",
-    **dict.fromkeys(_FRONT_END, "tilewright.api.frontend"),
 }
-"""Public name -> module that defines it."""
+_HOME: dict[str, str] = {name: _ELSEWHERE.get(name, "tilewright.api.frontend") for name in __all__}
+"""Public name -> module that defines it; the front end defines all that stand nowhere else."""
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name on first use and keep it, so that the next use is an ordinary attribute."""
     home = _HOME.get(name)
-    if home is None:
+    if home is None or name.startswith("__"):
         raise AttributeError(f"module 'tilewright' has no attribute {name!r}")
     value = getattr(import_module(home), name)
     globals()[name] = value

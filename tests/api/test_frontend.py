@@ -20,6 +20,8 @@ from tilewright.dialects.sym import SymbolOp
 from tilewright.runtime.reference import ReferenceValue, run_reference
 
 B, M, N, K = tw.symbols("B M N K")
+ANY: Any = object()
+"""What no function takes."""
 
 
 def run(outputs: Tensor | list[Tensor], *inputs: Any) -> list[ReferenceValue]:
@@ -62,6 +64,7 @@ FUNCTIONS: list[tuple[Callable[[Tensor], Tensor], Callable[[float], float]]] = [
     (lambda x: np.float64(4) * x, lambda x: 4 * x),
     (lambda x: tw.maximum(x, 0.25), lambda x: max(x, 0.25)),
     (lambda x: tw.minimum(0.25, x), lambda x: min(x, 0.25)),
+    (lambda x: tw.clamp(x, -0.5, 2), lambda x: min(max(x, -0.5), 2.0)),
     (lambda x: tw.where(x > 0.0, x, -1.0), lambda x: x if x > 0 else -1.0),
     (lambda x: tw.where((x >= -0.5) & ~(x > 0.5), 1.0, 0.0 * x), lambda x: float(-0.5 <= x <= 0.5)),
 ]
@@ -218,6 +221,11 @@ def test_a_shared_value_is_computed_once_and_deep_graphs_build() -> None:
         (lambda: tw.sum(tw.placeholder((M, N)), axis=(0, -2)), "sum: expected distinct axes"),
         (lambda: tw.transpose(tw.placeholder((M, N)), [0, 0]), "expected a permutation"),
         (lambda: tw.exp(vector("int32")), "exp: expected a dtype of float32, float16, bfloat16, got int32"),
+        (lambda: tw.clamp(vector("int32"), 0, 1), "clamp: expected a dtype of float32, float16, bfloat16, got int32"),
+        (lambda: tw.clamp(vector(), 2.0, 1), "clamp: expected low <= high, got 2.0 and 1"),
+        (lambda: tw.clamp(vector(), math.nan, 1.0), "clamp: expected a finite number that float32 holds, got nan"),
+        (lambda: tw.clamp(vector(), 0.0, 10**400), "clamp: expected a finite number that float32 holds, got 1000"),
+        (lambda: tw.clamp(vector(), 0.0, True), "clamp: expected a finite number that float32 holds, got True"),
         (lambda: vector("int32") + 1.5, "number that int32 holds, got 1.5"),
         (lambda: vector("int32") + 2**31, "number that int32 holds"),
         (lambda: vector() * True, "number that float32 holds, got True"),
@@ -230,6 +238,26 @@ def test_a_shared_value_is_computed_once_and_deep_graphs_build() -> None:
         (lambda: tw.symbols(""), "symbols: expected names"),
         (lambda: tw.build_module(vector() + vector(), inputs=[]), "expected every placeholder in inputs"),
         (lambda: tw.build_module([]), "at least one output"),
+        (lambda: tw.build_module(ANY), "build_module: expected a tensor or several, got object"),
+        (lambda: tw.build_module([vector(), None]), "build_module: expected a tensor at 1, got NoneType"),  # pyright: ignore[reportArgumentType]
+        (lambda: tw.matmul(vector(), ANY), "matmul: expected a tensor at 1, got object"),
+        (lambda: tw.batch_matmul(ANY, vector()), "batch_matmul: expected a tensor at 0, got object"),
+        (lambda: tw.einsum("i,i->", vector(), ANY), "einsum: expected a tensor at 1, got object"),
+        (lambda: tw.einsum(ANY, vector()), "einsum: expected a spec such as"),
+        (lambda: tw.softmax(vector(), ANY), r"softmax: expected an axis in -1\.\.0, got <object"),
+        (lambda: tw.softmax(ANY), "softmax: expected a tensor at 0, got object"),
+        (lambda: tw.sum(vector(), axis=ANY), r"sum: expected an axis in -1\.\.0, got <object"),
+        (lambda: tw.sum(ANY), "sum: expected a tensor at 0, got object"),
+        (lambda: tw.transpose(vector(), "a"), "transpose: expected an axis in"),  # pyright: ignore[reportArgumentType]
+        (lambda: vector() + np.ones((2, 2)), r"number that float32 holds, got array\(\[\[1., 1.\], \["),  # pyright: ignore[reportOperatorIssue]
+        (lambda: tw.placeholder((2**63,)), r"expected a size below 2\^63, got 9223372036854775808"),
+        (lambda: tw.placeholder((M,), name="a b"), "placeholder: expected a name of letters.* got 'a b'"),
+        (lambda: tw.placeholder((M,), name=ANY), "placeholder: expected a name of letters.* got <object"),
+        (lambda: tw.symbols(ANY), "symbols: expected names such as 'B M', got <object"),
+        (lambda: tw.symbols("Q", min=ANY), "symbol Q: expected min to be a 64-bit integer, got <object"),
+        (lambda: tw.symbols("Q", max=2**70), "symbol Q: expected max to be a 64-bit integer, got 11805916207"),
+        (lambda: tw.symbols("Q", multiple_of=1.5), "symbol Q: expected multiple_of to be a 64-bit integer, got 1.5"),  # pyright: ignore[reportArgumentType]
+        (lambda: tw.symbols("Q", likely=[-1]), r"symbol Q: expected likely sizes of at least 0, got \[-1\]"),
     ],
 )
 def test_errors_at_the_call(call: Callable[[], object], message: str) -> None:

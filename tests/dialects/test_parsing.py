@@ -165,6 +165,29 @@ def test_deep_attributes_are_refused() -> None:
     assert "nested" in error.message
 
 
+def test_a_misspelt_bound_of_a_symbol_is_refused() -> None:
+    error = refusal("sym.symbol @N\nsym.symbol @M {mim = 1}")
+    assert place(error) == (2, 15)
+    assert error.message == "symbol 'M' has no 'mim'; did you mean 'min'?"
+    assert "likely expected sizes of at least 0, got [-1]" in refusal("sym.symbol @M {likely = [-1]}").message
+    verify_module(parse_module("sym.symbol @M {min = 1, other.note = 2}", "in.mlir", make_context()))
+
+
+@pytest.mark.parametrize(("body", "lines"), [("tuple<!a{0}, !a{0}>", 200), ("tuple<!a{0}>", 5000)])
+def test_aliases_that_stand_for_too_much_are_refused(body: str, lines: int) -> None:
+    text = "!a0 = i32\n" + "".join(f"!a{n + 1} = {body.format(n)}\n" for n in range(lines))
+    error = refusal(text + f"func.func private @f(!a{lines})")
+    assert "is too large: expected at most" in error.message
+    line, column = place(error)
+    assert 10 < line < 120
+    assert column == 1
+
+
+def test_aliases_of_common_size_are_taken_however_many() -> None:
+    text = "".join(f"!a{n} = tensor<{n}x4xf32>\n" for n in range(300))
+    verify_module(parse_module(text + "func.func private @f(!a0, !a299, !a299)", "in.mlir", make_context()))
+
+
 def test_comparisons_are_no_brackets() -> None:
     """`A<B` opens nothing, however often it is written; neither do brackets in strings and comments."""
     lines = ["// " + "(" * 500, *(f'"test.op"() {{a = "{"[" * 50} S<W and B<C"}} : () -> ()' for _ in range(150))]

@@ -11,6 +11,7 @@ from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.host.ops import DispatchOp, FuncOp, GuardOp, LaunchOp
 from tilewright.dialects.parsing import parse_module
 from tilewright.dialects.registry import make_context
+from tilewright.dialects.sym import parse_relation
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import buffer_type
 from tilewright.dialects.verify import verify_module
@@ -120,6 +121,53 @@ def test_four_variants_best_first_the_last_for_everything():
     assert [op.index_width.value.data for op in launches(module) if op.index_width] == [32, 32, 64, 64]
 
 
+def predicates(module: ModuleOp, name: str) -> list[str]:
+    (found,) = [p for op in module.walk() if isinstance(op, DispatchOp) for n, p, _ in op.arms if n == name]
+    return [str(relation) for relation in found]
+
+
+def test_predicates_are_asked_cheapest_first_and_a_stride_that_is_asked_to_be_1_is_1_in_the_bounds():
+    asked = predicates(planned(SYMBOLS + COPY + HOST), "vector32")
+    expected = [
+        "x_s1 == 1",
+        "x_s0 mod 4 == 0",
+        "N mod 4 == 0",
+        "x_base mod 16 == 0",
+        "y_base mod 16 == 0",
+        # (M + 32) rows of N elements, N counted as 1 where it is 0, and N + 32 columns.
+        "(M + 32)*max(N, 1) + N + 32 <= 2147483647",
+        "(M + 32)*max(-x_s0, 1, x_s0) + N + 32 <= 2147483647",
+    ]
+    assert [parse_relation(text) for text in asked] == [parse_relation(text) for text in expected]
+
+
+ROW = """
+sym.symbol @N {max = 1024, multiple_of = 4}
+sym.symbol @x_s0 {source = "stride"}
+sym.symbol @x_base {source = "base"}
+tile.kernel @k(%x : !tile.buf<[N], f32, global, #tile.strided<[x_s0]>>,
+               %y : !tile.buf<[N], f32, global, #tile.strided<[1]>>) grid (%i) = [N ceildiv 128] {
+  %n0 = sym.apply 128*i where i = %i
+  %f = tile.alloc : !tile.buf<[128], f32, fragment>
+  tile.copy %x[%n0] to %f bounds [clip] other 0.0 : f32
+  tile.copy %f to %y[%n0] bounds [clip]
+}
+host.func @main(%x : tensor<?xf32, #sym.dims<N>>) -> (tensor<?xf32, #sym.dims<N>>) {
+  host.bind %x strides [x_s0] base x_base
+  %y = host.output 0 : tensor<?xf32, #sym.dims<N>>
+  host.launch @k(%x, %y)
+}
+"""
+
+
+def test_a_predicate_that_earlier_ones_imply_is_not_asked():
+    """1024 elements in a row are in reach of 32 bits; with any other stride they might not be."""
+    module = planned(ROW)
+    assert predicates(module, "vector32") == ["x_s0 == 1", "x_base mod 16 == 0", "y_base mod 16 == 0"]
+    (bound,) = predicates(module, "general32")
+    assert parse_relation(bound) == parse_relation("N*max(x_s0, -x_s0, 1) + 128*max(x_s0, -x_s0, 1) <= 2147483647")
+
+
 @pytest.mark.parametrize(
     ("most", "names"),
     [
@@ -140,6 +188,12 @@ def test_a_proved_index_width_leaves_no_choice():
     module = planned(symbols + COPY + HOST)
     assert case_names(module) == ["vector32", "general32"]
     assert not any("ceildiv" in guard for guard in guards(module)), "the grid is proved to fit"
+
+
+def test_a_bound_that_is_never_kept_leaves_64_bits_alone():
+    """y is contiguous: 2^16 rows of 2^16 elements at the least."""
+    symbols = SYMBOLS.replace("{min = 1}", "{min = 65536}").replace("@N", "@N {min = 65536}")
+    assert case_names(planned(symbols + COPY + HOST)) == ["vector64", "general64"]
 
 
 def test_a_size_that_no_vector_divides_is_moved_one_by_one():

@@ -52,7 +52,7 @@ def test_sizes_are_solved(shapes: list[str], sizes: list[tuple[int, ...]], expec
         (["M, 512"], [(1, 256)], "argument 0 dim 1: expected 512, got 256"),
         (["2*M"], [(5,)], "argument 0 dim 0: expected 2*M for a whole M, got 5"),
         (["M", "2*M"], [(4,), (9,)], "argument 1 dim 0: expected 2*M = 8 (M = 4 from argument 0 dim 0), got 9"),
-        (["B", "B*S"], [(0,), (0,)], "argument 1 dim 0: B*S does not determine S (B = 0 from argument 0 dim 0)"),
+        (["B", "B*S"], [(0,), (0,)], "argument 1 dim 0: B*S does not determine S (B = 0 from argument 0 dim 0), got 0"),
     ],
 )
 def test_sizes_that_do_not_fit(shapes: list[str], sizes: list[tuple[int, ...]], message: str):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -85,6 +86,26 @@ def test_a_stream_may_be_named(product: tw.Kernel):
     result = product(a, a, stream=stream)
     stream.synchronize()
     assert torch.equal(result, torch.relu(a @ a))
+
+
+def test_a_slow_producer_on_another_stream_is_waited_for(product: tw.Kernel):
+    torch = pytest.importorskip("torch")
+    values, b = torch.from_numpy(integers(64, 64)).cuda(), torch.from_numpy(integers(64, 64)).cuda()
+    expected = torch.relu(values @ b)
+    product(values, b)  # compiled and loaded: what follows is queued at once
+    for named in (False, True):
+        a = torch.zeros_like(values)
+        torch.cuda.synchronize()
+        producer, consumer = torch.cuda.Stream(), torch.cuda.Stream()
+        with torch.cuda.stream(producer):
+            torch.cuda._sleep(200_000_000)  # about a tenth of a second before the values are there
+            a.copy_(values)
+            started = time.perf_counter()
+            result = product(a, b, stream=consumer) if named else product(a, b)
+            queued = time.perf_counter() - started
+        assert queued < 0.05, "the call must be queued behind the producer, not wait for it on the host"
+        (consumer if named else producer).synchronize()
+        assert torch.equal(result, expected)
 
 
 def test_layouts_that_came_before_are_not_mixed_up(product: tw.Kernel):

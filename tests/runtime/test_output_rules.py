@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tilewright.diagnostics import TilewrightError
 from tilewright.runtime.arguments import intake
 from tilewright.runtime.output_rules import check_output, overlaps_itself, share_elements
+from tilewright.runtime.results import empty_like_kind
 from tilewright.runtime.tensor_argument import TensorArgument
 
 BUFFER = np.zeros((8, 12), np.float32)
@@ -113,3 +114,12 @@ def test_a_layout_that_is_too_much_work_counts_as_overlapping() -> None:
     assert overlaps_itself((1000, 1001), (1001, 1000))
     assert not overlaps_itself((1000, 1001), (1001, 1))
     assert not overlaps_itself((2, 3), (3, 2))
+
+
+@pytest.mark.parametrize("shape", [(2**31, 2**31), (2**62, 2**62)])
+def test_a_result_that_no_memory_holds_is_an_error_of_one_line(shape: tuple[int, ...]) -> None:
+    with pytest.raises(
+        TilewrightError, match=r"result of shape \(\d+, \d+\) and type f32 cannot be allocated"
+    ) as caught:
+        empty_like_kind("numpy", shape, "f32", "host")
+    assert str(caught.value).isprintable()

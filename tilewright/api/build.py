@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from xdsl.builder import Builder
 from xdsl.dialects import func
@@ -11,7 +12,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from tilewright.api.sizes import Declaration
-from tilewright.api.tensor import UNNAMED, Tensor
+from tilewright.api.tensor import UNNAMED, Tensor, check_tensors
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.lin.elementwise import MapOp
 from tilewright.dialects.sym import SymbolOp
@@ -30,7 +31,10 @@ def build_module(
     them (others may be among them). Placeholders of rank 0 are passed by value. TilewrightError when `inputs` lacks a
     placeholder, or when two symbols of one name were declared differently.
     """
+    if not isinstance(cast("object", outputs), Tensor | Sequence):
+        raise TilewrightError(f"build_module: expected a tensor or several, got {type(outputs).__name__}")
     results = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
+    check_tensors("build_module", *results, *(inputs or ()))
     if not results:
         raise TilewrightError("build_module: expected at least one output, got none")
     order = _topological(results)

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import cast
 
 from xdsl.builder import Builder
 from xdsl.ir import BlockArgument, SSAValue
 
 from tilewright.api.sizes import Size
-from tilewright.api.tensor import ELEMENT_TYPES, FLOATS, Tensor, check_same_dtype, spell_shape, tensor_type
+from tilewright.api.tensor import (
+    ELEMENT_TYPES,
+    FLOATS,
+    Tensor,
+    check_same_dtype,
+    check_tensors,
+    spell_shape,
+    tensor_type,
+)
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.lin.casts import accumulator_type, cast_scalar
 from tilewright.dialects.lin.combine import Combine
@@ -26,6 +35,7 @@ def matmul(a: Tensor, b: Tensor) -> Tensor:
 
     float16 and bfloat16 accumulate in float32 and round once. A product of rank n with rank 2 is one contraction.
     """
+    check_tensors("matmul", a, b)
     if a.rank >= 3 and b.rank == a.rank:
         return batch_matmul(a, b)
     if a.rank < 2 or b.rank != 2:
@@ -49,6 +59,7 @@ def matmul(a: Tensor, b: Tensor) -> Tensor:
 
 def batch_matmul(a: Tensor, b: Tensor) -> Tensor:
     """[..., M, K] x [..., K, N] -> [..., M, N] with equal batch dims, at least one."""
+    check_tensors("batch_matmul", a, b)
     if a.rank != b.rank or a.rank < 3:
         raise TilewrightError(
             f"batch_matmul: expected two tensors of one rank, at least 3, "
@@ -73,7 +84,8 @@ def einsum(spec: str, *operands: Tensor) -> Tensor:
     Letters are dims: each at most once in an operand; those that the result lacks are summed over. float16 and bfloat16
     accumulate in float32 and round once.
     """
-    found = _SPEC.fullmatch(spec.replace(" ", ""))
+    check_tensors("einsum", *operands)
+    found = _SPEC.fullmatch(spec.replace(" ", "")) if isinstance(cast("object", spec), str) else None
     if found is None:
         raise TilewrightError(f"einsum: expected a spec such as 'ij,jk->ik', got {spec!r}")
     words = [word for word in found.groups()[:2] if word is not None]

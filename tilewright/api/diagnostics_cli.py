@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from io import StringIO
 from pathlib import Path
 from typing import TextIO
 
@@ -22,6 +24,9 @@ FAILURE = 1
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C: 128 + SIGINT, as shells give it."""
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""What a write fails with where the disk, and not the program, is at fault."""
 
 
 @dataclass
@@ -82,7 +87,11 @@ class Console:
 
 
 def process_console() -> Console:
-    """Return the console of this process, with UTF-8 output whatever the locale says."""
+    """Return the console of this process, with UTF-8 output whatever the locale says.
+
+    A stream that the shell has closed (`>&-`) is None in Python: nothing is read from it, and what is written is lost.
+    """
+    sys.stdin, sys.stdout, sys.stderr = sys.stdin or StringIO(), sys.stdout or StringIO(), sys.stderr or StringIO()
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -96,9 +105,12 @@ def as_diagnostic(error: BaseException) -> TilewrightError:
         return error
     if isinstance(error, RecursionError):
         return TilewrightError("the program is nested too deeply")
-    if isinstance(error, MemoryError):
-        return TilewrightError("out of memory")
+    if isinstance(error, OSError) and error.errno in _FULL:
+        return TilewrightError(f"cannot write: {_reason(error)}")
     detail = one_line(str(error))
+    if isinstance(error, MemoryError):
+        # NumPy says how much it was asked for; Python says nothing.
+        return TilewrightError(f"out of memory: {detail}" if detail else "out of memory")
     what = f"{type(error).__name__}: {detail}" if detail else type(error).__name__
     return TilewrightError(f"internal error: {what} (a bug in Tilewright; --debug shows the traceback)")
 
@@ -123,6 +135,8 @@ def ending_in_one_line(console: Console, command: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in _FULL:
+            _silence(console.stdout)
         console.report(error)
         return FAILURE
 

@@ -1,4 +1,4 @@
-"""Elementwise functions of the front end: each is one `lin.map`.
+"""Elementwise functions of the front end: each is one `lin.map`, `clamp` and `cast` an op of their own.
 
 float16 and bfloat16 are computed in float32 and rounded once at the end of each function.
 """
@@ -27,7 +27,9 @@ from tilewright.api.tensor import (
 )
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.lin.casts import accumulator_type, cast_scalar, constant
+from tilewright.dialects.lin.clamp import ClampOp
 from tilewright.dialects.lin.elementwise import CastOp, MapOp
+from tilewright.dialects.source_text import one_line
 from tilewright.dialects.sym import Expr
 
 Body: TypeAlias = "Callable[[Scalars, Sequence[SSAValue]], SSAValue]"
@@ -57,6 +59,7 @@ class Scalars:
 
 
 _ONE = Expr.const(1)
+_GREATEST_F32 = (2 - 2.0**-23) * 2.0**127
 _FLOAT_TYPES = tuple(ELEMENT_TYPES[name] for name in FLOATS)
 
 
@@ -144,12 +147,21 @@ def check_number(function: str, value: Any, dtype: str) -> None:
     else:
         fits = isinstance(value, Integral) and -(2**31) <= int(value) < 2**31
     if not fits:
-        raise TilewrightError(f"{function}: expected a tensor or a number that {dtype} holds, got {value!r}")
+        raise TilewrightError(
+            f"{function}: expected a tensor or a number that {dtype} holds, got {one_line(repr(value))}"
+        )
 
 
 def _number(value: SupportsFloat) -> float:
     """A checked number, integers exactly."""
     return int(value) if isinstance(value, Integral) else float(value)
+
+
+def _finite_f32(function: str, value: Any) -> float:
+    """A number in the range of float32, NaN and infinities apart; TilewrightError for anything else."""
+    if not isinstance(value, bool) and isinstance(value, Real) and -_GREATEST_F32 <= _number(value) <= _GREATEST_F32:
+        return float(_number(value))
+    raise TilewrightError(f"{function}: expected a finite number that float32 holds, got {value!r}")
 
 
 def _kind(float_op: type[Operation], integer_op: type[Operation]) -> Body:
@@ -240,6 +252,20 @@ def neg(x: Tensor) -> Tensor:
 def relu(x: Tensor) -> Tensor:
     """max(x, 0); NaN stays NaN."""
     return elementwise("relu", [x, 0], _kind(arith.MaximumfOp, arith.MaxSIOp))
+
+
+def clamp(x: Tensor, low: float, high: float) -> Tensor:
+    """min(max(x, low), high) for finite numbers low <= high; NaN stays NaN."""
+    if x.dtype not in FLOATS:
+        raise TilewrightError(f"clamp: expected a dtype of {', '.join(FLOATS)}, got {x.dtype}")
+    least, greatest = _finite_f32("clamp", low), _finite_f32("clamp", high)
+    if least > greatest:
+        raise TilewrightError(f"clamp: expected low <= high, got {low} and {high}")
+
+    def emit(builder: Builder, values: Sequence[SSAValue]) -> SSAValue:
+        return builder.insert(ClampOp(values[0], least, greatest, x.type)).result
+
+    return Tensor(x.sizes, x.dtype, (x,), emit, "clamp")
 
 
 def sigmoid(x: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from xdsl.builder import Builder
 from xdsl.ir import SSAValue
 
 from tilewright.api.sizes import as_size
-from tilewright.api.tensor import FLOATS, Tensor, normal_axis, spell_shape, tensor_type
+from tilewright.api.tensor import FLOATS, Tensor, check_tensors, normal_axis, spell_shape, tensor_type
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.lin.combine import Combine
 from tilewright.dialects.lin.generic import GenericOp
@@ -39,6 +39,7 @@ def reduce_min(x: Tensor, axis: int | Sequence[int] | None = None, *, keepdims: 
 
 def softmax(x: Tensor, axis: int = -1) -> Tensor:
     """exp(x - max) / sum along one axis, computed in float32 and rounded once."""
+    check_tensors("softmax", x)
     if x.dtype not in FLOATS:
         raise TilewrightError(f"softmax: expected a dtype of {', '.join(FLOATS)}, got {x.dtype}")
     position = normal_axis("softmax", axis, x.rank)
@@ -51,6 +52,7 @@ def softmax(x: Tensor, axis: int = -1) -> Tensor:
 
 def transpose(x: Tensor, perm: Sequence[int] | None = None) -> Tensor:
     """Dim d of the result is dim perm[d] of x; without `perm` the dims are reversed."""
+    check_tensors("transpose", x)
     axes = tuple(reversed(range(x.rank))) if perm is None else tuple(normal_axis("transpose", p, x.rank) for p in perm)
     if sorted(axes) != list(range(x.rank)):
         raise TilewrightError(
@@ -66,7 +68,8 @@ def transpose(x: Tensor, perm: Sequence[int] | None = None) -> Tensor:
 
 
 def _reduce(function: str, combine: Combine, x: Tensor, axis: int | Sequence[int] | None, keepdims: bool) -> Tensor:
-    given = range(x.rank) if axis is None else (axis,) if isinstance(axis, int) else axis
+    check_tensors(function, x)
+    given = range(x.rank) if axis is None else axis if isinstance(axis, Sequence) else (axis,)
     axes = tuple(normal_axis(function, a, x.rank) for a in given)
     if len(set(axes)) != len(axes):
         raise TilewrightError(f"{function}: expected distinct axes, got {list(given)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import SupportsIndex
+from typing import Any, SupportsIndex, cast
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.sym import Expr, ceildiv, floordiv, mod
@@ -21,12 +21,19 @@ class Declaration:
     likely: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
+        stated = {"min": self.min, "max": 0 if self.max is None else self.max, "multiple_of": self.multiple_of}
+        for what, value in (*stated.items(), *(("likely", size) for size in self.likely)):
+            # The IR keeps them in 64 bits.
+            if isinstance(value, bool) or not isinstance(cast("object", value), int) or abs(value) >= 2**63:
+                raise TilewrightError(f"symbol {self.name}: expected {what} to be a 64-bit integer, got {value!r}")
         if self.min < 0:
             raise TilewrightError(f"symbol {self.name}: expected min of at least 0, got {self.min}")
         if self.max is not None and self.max < self.min:
             raise TilewrightError(f"symbol {self.name}: expected max of at least min = {self.min}, got {self.max}")
         if self.multiple_of < 1:
             raise TilewrightError(f"symbol {self.name}: expected multiple_of of at least 1, got {self.multiple_of}")
+        if any(size < 0 for size in self.likely):
+            raise TilewrightError(f"symbol {self.name}: expected likely sizes of at least 0, got {list(self.likely)}")
 
 
 class Size:
@@ -120,11 +127,18 @@ def symbols(
     A call with a size that breaks `min`, `max` or `multiple_of` is an error that names the symbol. `likely` lists
     sizes to tune for, and promises nothing.
     """
-    words = names.replace(",", " ").split()
+    words = names.replace(",", " ").split() if isinstance(cast("object", names), str) else []
     if not words:
         raise TilewrightError(f"symbols: expected names such as 'B M', got {names!r}")
-    sizes = () if likely is None else (likely,) if isinstance(likely, int) else tuple(likely)
-    return tuple(Symbol(Declaration(word, min, max, multiple_of, sizes)) for word in words)
+    sizes = () if likely is None else tuple(likely) if isinstance(likely, Iterable) else (likely,)
+    # NumPy's integers become Python's, which expressions are made of; the declaration refuses what is no integer.
+    least, divisor = _python_integer(min), _python_integer(multiple_of)
+    most, sizes = _python_integer(max), tuple(map(_python_integer, sizes))
+    return tuple(Symbol(Declaration(word, least, most, divisor, sizes)) for word in words)
+
+
+def _python_integer(value: Any) -> Any:
+    return value.__index__() if isinstance(value, SupportsIndex) and not isinstance(value, bool) else value
 
 
 def as_size(value: object) -> Size:
@@ -135,7 +149,10 @@ def as_size(value: object) -> Size:
         return Size(value)
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         raise TilewrightError(f"expected a size: an integer or an expression over symbols, got {value!r}")
-    return Size(Expr.const(value.__index__()))
+    number = value.__index__()
+    if abs(number) >= 2**63:
+        raise TilewrightError(f"expected a size below 2^63, got {number}")
+    return Size(Expr.const(number))
 
 
 def _combined(left: Size, right: Size | int, expr: Expr) -> Size:

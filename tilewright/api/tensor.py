@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, Final, NoReturn, SupportsFloat, TypeAlias, cast
+from typing import Any, Final, NoReturn, SupportsFloat, SupportsIndex, TypeAlias, cast
 
 from xdsl.builder import Builder
 from xdsl.dialects.builtin import TensorType, bf16, f16, f32, i1, i32
@@ -169,6 +169,9 @@ def placeholder(shape: Sequence[object] | object, dtype: object = "float32", nam
     for axis, size in enumerate(sizes):
         if size.expr.constant is not None and size.expr.constant < 0:
             raise TilewrightError(f"placeholder: expected a size of at least 0 at dim {axis}, got {size}")
+    # A name is an SSA name in IR, so it is held to that syntax where it is given and not where the module is built.
+    if name is not None and not (isinstance(cast("object", name), str) and SSAValue.is_valid_name(name)):
+        raise TilewrightError(f"placeholder: expected a name of letters, digits, '_', '$', '.' and '-', got {name!r}")
     serial = next(_SERIAL)
     return Tensor(sizes, canonical_dtype(dtype), (), None, UNNAMED if name is None else name, serial=serial)
 
@@ -201,8 +204,15 @@ def check_same_dtype(function: str, tensors: Sequence[Tensor]) -> str:
     return first
 
 
-def normal_axis(function: str, axis: int, rank: int) -> int:
-    """An axis counted from the front; TilewrightError when the tensor has no such axis."""
-    if not -rank <= axis < rank:
-        raise TilewrightError(f"{function}: expected an axis in {-rank}..{rank - 1}, got {axis}")
-    return axis % rank
+def check_tensors(function: str, *values: object) -> None:
+    """TilewrightError unless every one of the values is a tensor of the front end."""
+    for position, value in enumerate(values):
+        if not isinstance(value, Tensor):
+            raise TilewrightError(f"{function}: expected a tensor at {position}, got {type(value).__name__}")
+
+
+def normal_axis(function: str, axis: object, rank: int) -> int:
+    """An axis counted from the front; TilewrightError when it is no integer, or the tensor has no such axis."""
+    if isinstance(axis, bool) or not isinstance(axis, SupportsIndex) or not -rank <= axis.__index__() < rank:
+        raise TilewrightError(f"{function}: expected an axis in {-rank}..{rank - 1}, got {axis!r}")
+    return axis.__index__() % rank

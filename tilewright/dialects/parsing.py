@@ -10,15 +10,23 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, UnknownLoc
-from xdsl.ir import AttributeInvT, Operation, SSAValue
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    FileLineColLoc,
+    IntAttr,
+    ModuleOp,
+    StringAttr,
+    UnknownLoc,
+)
+from xdsl.ir import Attribute, AttributeInvT, Operation, ParametrizedAttribute, SSAValue
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.utils.exceptions import ParseError
 
 from tilewright.diagnostics import SourceLocation, TilewrightError
-from tilewright.dialects.source_text import LineTable, check_limits, decode, lower_first, one_line, render
+from tilewright.dialects.source_text import MAX_NESTING, LineTable, check_limits, decode, lower_first, one_line, render
 from tilewright.dialects.suggest import did_you_mean
 
 if TYPE_CHECKING:
@@ -34,6 +42,12 @@ MAX_DENSE_ELEMENTS = 1 << 24
 MAX_DIMENSION = (1 << 63) - 1
 """The largest dim of a shape: sizes are 64-bit integers in MLIR, in NumPy and on the host side of a launch."""
 
+MAX_ALIAS_NODES = 10_000
+"""Attributes that an alias may stand for, written out; a type of a kernel holds some tens."""
+
+MAX_ALIAS_DEPTH = 2 * MAX_NESTING
+"""Depth of that tree: a bracket in the text is two attributes at most, such as a tuple and its list of types."""
+
 _UNKNOWN_OP = re.compile(r"Operation (\S+) is not registered")
 _UNKNOWN_ATTRIBUTE = re.compile(r"'(\S+)' is not registered")
 _NO_FORMAT = re.compile(r"Operation (\S+) does not have a custom format\.?")
@@ -48,6 +62,7 @@ class LocatedParser(Parser):
         self._file_attribute = StringAttr(filename)
         self._open_operations: list[int] = []
         self._first_uses: dict[str, int] = {}
+        self._alias_extents: dict[int, tuple[int, int]] = {}
 
     def parse_operation(self) -> Operation:
         """Parse one operation and say where it starts: at its results, or else at its name."""
@@ -87,6 +102,39 @@ class LocatedParser(Parser):
         if dimension > MAX_DIMENSION:
             self.raise_error(f"dimension {dimension} is too large: expected at most {MAX_DIMENSION}", start)
         return dimension
+
+    def _parse_alias_def(self) -> None:
+        """Parse an alias as xDSL does, but none that stands for more than could be written out.
+
+        Attributes are trees: each use of an alias hashes, compares and prints what it stands for anew, so that 40 lines
+        of `!b = tuple<!a, !a>` would take hours.
+        """
+        start = self.pos
+        known = len(self.attribute_aliases)
+        super()._parse_alias_def()
+        for name, value in list(self.attribute_aliases.items())[known:]:
+            size, depth = self._extent(value)
+            if size > MAX_ALIAS_NODES or depth > MAX_ALIAS_DEPTH:
+                self.raise_error(
+                    f"alias '{name}' is too large: expected at most {MAX_ALIAS_NODES} attributes "
+                    f"nested at most {MAX_ALIAS_DEPTH} deep",
+                    start,
+                )
+            self._alias_extents[id(value)] = (size, depth)
+
+    def _extent(self, attribute: Attribute) -> tuple[int, int]:
+        """Return (number of attributes in the tree, its depth); what an alias stands for is not walked again."""
+        if (known := self._alias_extents.get(id(attribute))) is not None:
+            return known
+        children: Iterable[Attribute] = ()
+        if isinstance(attribute, ParametrizedAttribute):
+            children = attribute.parameters
+        elif isinstance(attribute, ArrayAttr):
+            children = cast("ArrayAttr[Attribute]", attribute).data
+        elif isinstance(attribute, DictionaryAttr):
+            children = attribute.data.values()
+        extents = [self._extent(child) for child in children]
+        return 1 + sum(size for size, _ in extents), 1 + max((depth for _, depth in extents), default=0)
 
     def _parse_dense_literal_type(self):  # pyright: ignore[reportUnknownParameterType]  # the overridden method's type is not public
         type = super()._parse_dense_literal_type()

@@ -57,6 +57,11 @@ def explain_conflict(statements: Sequence[Statement]) -> str | None:
     the clash does not need are left out, the last ones being kept where there is a choice.
     """
     core = list(statements)
+    conflict = facts_of(core).conflict()
+    if conflict is not None:
+        # Far fewer to leave out one by one, unless the set that is found needs statements that it does not name.
+        named = [s for s in core if str(s) in conflict.statements]
+        core = named if clash(named) else core
     if not clash(core):
         return None
     for each in tuple(core):

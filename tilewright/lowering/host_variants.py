@@ -6,7 +6,7 @@ refute is not made.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -17,6 +17,7 @@ from tilewright.dialects.sym import Answer, Expr, Facts, Relation, mod, smax
 from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType
+from tilewright.lowering.host_requirements import cost
 
 INDEX_LIMIT: Final = 2**31 - 1
 """Greatest i32, and the greatest number of blocks along x (CUDA C++ Programming Guide, compute capabilities)."""
@@ -79,8 +80,34 @@ def make_variants(launched: Sequence[Launched], facts: Facts, max_variants: int)
         relations = (*assumes, *(narrow if is_narrow else ()))
         width = 32 if is_narrow else 64
         name = f"{'vector' if is_vector else 'general'}{width}"
-        result.append(Variant(name, width, tuple(r for r in relations if r in asked), assumes))
+        predicates = _asked([r for r in relations if r in asked], narrow, facts)
+        result.append(Variant(name, width, predicates, assumes))
     return result
+
+
+def _asked(relations: Sequence[Relation], bounds: Container[Relation], facts: Facts) -> tuple[Relation, ...]:
+    """The predicates that say as much as the relations: cheap ones first, none that those before it prove, and sizes
+    that an earlier one fixes as numbers. `bounds` are those that intervals decide."""
+    known = facts.child()
+    fixed: dict[str, Expr | int] = {}
+    seen: set[str] = set()
+    result: list[Relation] = []
+    for relation in sorted(relations, key=cost):
+        asked = Relation(relation.lhs.substitute(fixed), relation.op, relation.rhs)
+        limit = asked.rhs.constant
+        if relation in bounds and limit is not None:
+            if at_most(asked.lhs, limit, known) is not Answer.PROVED:
+                result.append(asked)
+            continue
+        # Predicates about other symbols add nothing to what the facts left open.
+        if not asked.symbols.isdisjoint(seen) and known.prove(asked) is Answer.PROVED:
+            continue
+        result.append(asked)
+        known.add(asked)
+        seen |= asked.symbols
+        if asked.op == "==" and asked.rhs.constant is not None and str(asked.lhs) in asked.symbols:
+            fixed[str(asked.lhs)] = asked.rhs
+    return tuple(result)
 
 
 def _buffers(kernel: KernelOp) -> list[tuple[int, SSAValue, BufType]]:

@@ -19,6 +19,7 @@ from tilewright.dialects.lin.shapes import equal_dims, is_tensor, partial_shape,
 from tilewright.dialects.location import location_of
 from tilewright.dialects.sym import Expr, check_consistent
 from tilewright.passes.core import TilewrightPass, error_at
+from tilewright.passes.verify_dims import raise_faults
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,15 @@ class InferShapesPass(TilewrightPass):
 
     Arguments of functions must state their shapes; results may leave sizes open with `?`. Function types follow. A
     stated size that the facts of the module do not prove equal to the inferred one is an error at the op; one that
-    they do is kept as it is stated. Facts that contradict one another are an error: they would prove anything.
+    they do is kept as it is stated. A `#sym.dims` that does not fit the sizes beside it, or that names an undeclared
+    symbol, is an error: later steps read the one or the other. Facts that contradict one another are an error: they
+    would prove anything.
     """
 
     name = "infer-shapes"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        raise_faults(op, open_sizes=True)
         check_consistent(op)
         for function in op.body.block.ops:
             if isinstance(function, func.FuncOp):

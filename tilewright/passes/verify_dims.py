@@ -22,8 +22,13 @@ class VerifyDimsPass(TilewrightPass):
     name = "verify-dims"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        faults = check_dims(op)
-        if faults:
-            first, message = faults[0]
-            more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
-            raise error_at(first, message + more)
+        raise_faults(op)
+
+
+def raise_faults(module: ModuleOp, *, open_sizes: bool = False) -> None:
+    """Raise TilewrightError at the first op whose types claim a wrong shape; `open_sizes` as in `check_dims`."""
+    faults = check_dims(module, open_sizes=open_sizes)
+    if faults:
+        first, message = faults[0]
+        more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+        raise error_at(first, message + more)

@@ -173,7 +173,7 @@ def solve_sizes(steps: Sequence[Solve | Check], layouts: Mapping[int, Layout], e
             known = sorted(expr.symbols - {step.symbol})
             given = f" ({environment.describe(known)})" if known else ""
             if factor == 0:
-                raise TilewrightError(f"{source}: {expr} does not determine {step.symbol}{given}")
+                raise TilewrightError(f"{source}: {expr} does not determine {step.symbol}{given}, got {size}")
             if (size - rest) % factor:
                 raise TilewrightError(f"{source}: expected {expr} for a whole {step.symbol}{given}, got {size}")
             if expr != Expr.symbol(step.symbol):

@@ -102,7 +102,7 @@ class Kernel:
 def expect_one_of(names: list[str], wanted: str | None) -> str:
     """The entry to compile: the only one, else the one asked for by name."""
     if wanted is not None:
-        name = wanted.removeprefix("@")
+        name = str(wanted).removeprefix("@")
         if name not in names:
             raise TilewrightError(f"entry: expected one of {', '.join(names) or 'none'}, got {wanted!r}")
         return name

@@ -119,6 +119,10 @@ def empty_like_kind(
         place = "cpu" if device == "host" else f"cuda:{device_index}"
         return torch.empty(shape, dtype=getattr(torch, TORCH_NAMES[dtype]), device=place)
     if device == "host" or kind in ("numpy", "scalar"):
-        return np.empty(shape, element.numpy_dtype())
+        try:
+            return np.empty(shape, element.numpy_dtype())
+        except (MemoryError, ValueError) as error:
+            # NumPy raises ValueError where the bytes exceed what an address can count.
+            raise TilewrightError(f"result of shape {shape} and type {dtype} cannot be allocated: {error}") from error
     owner = cuda_device(device_index)
     return DeviceArray(owner, new_on_device(owner, shape, dtype, stream, contiguous_strides(shape)))

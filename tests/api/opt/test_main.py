@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import shlex
 import subprocess
 import sys
@@ -370,3 +371,23 @@ def test_a_closed_pipe_is_quiet() -> None:
     text = f"func.func @f() {{\n{body}  func.return\n}}"
     done = subprocess.run(["sh", "-c", script], input=text.encode(), capture_output=True, check=False)
     assert done.stderr == b""
+
+
+def shell(line: str) -> tuple[int, str, str]:
+    """Run the tool as `$OPT` in a shell; (exit code, output, errors)."""
+    environment = dict(os.environ, OPT=f"{sys.executable} -m tilewright.api.opt.main")
+    ran = subprocess.run(["bash", "-c", line], input=IDENTITY, capture_output=True, text=True, env=environment)
+    return ran.returncode, ran.stdout, ran.stderr
+
+
+def test_streams_that_the_shell_has_closed_are_no_bug() -> None:
+    assert shell("$OPT >&-") == (0, "", "")
+    assert shell("$OPT -p nothing 2>&-") == (1, "", "")
+    code, out, err = shell("$OPT <&-")
+    assert (code, out) == (1, "")
+    assert err.startswith("<stdin>:1:1: error: the input holds nothing")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_full_disk_is_no_bug() -> None:
+    assert shell("$OPT > /dev/full") == (1, "", "error: cannot write: No space left on device\n")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from xdsl.builder import Builder
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp, bf16, f16, f32, i1, i32
 from xdsl.ir import Attribute, Block
 from xdsl.rewriter import InsertPoint
 
 from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.lin.clamp import ClampOp
 from tilewright.dialects.lin.combine import Combine, identity_value
 from tilewright.dialects.lin.contraction import BatchMatmulOp, MatmulOp
 from tilewright.dialects.lin.elementwise import CastOp, MapOp
@@ -90,6 +93,18 @@ def test_transpose_maps_result_dims_to_operand_dims() -> None:
     assert op.result.type == tensor(f32, K, M, N)
     (generic,) = decomposed(op)
     assert generic.operand_maps == ((1, 2, 0),)
+
+
+@pytest.mark.parametrize("element_type", [f32, f16, bf16])
+def test_clamp_is_one_generic_in_f32(element_type: Attribute) -> None:
+    (x,) = arguments(tensor(element_type, M, N))
+    op = ClampOp(x, -0.1, 6)
+    op.verify()
+    assert op.low == float(np.float32(-0.1))
+    (generic,) = decomposed(op)
+    assert generic.operand_maps == ((0, 1),)
+    (raised,) = (inner for inner in generic.body.block.ops if isinstance(inner, arith.MaximumfOp))
+    assert raised.result.type == f32
 
 
 @pytest.mark.parametrize(("element_type", "steps"), [(f32, 1), (bf16, 2), (i32, 1)])

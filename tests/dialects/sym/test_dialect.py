@@ -15,6 +15,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.parsing import parse_module
 from tilewright.dialects.sym import (
     Answer,
     ApplyOp,
@@ -24,6 +25,7 @@ from tilewright.dialects.sym import (
     RequireOp,
     Sym,
     SymbolOp,
+    check_consistent,
     check_dims,
     declared_symbols,
     dims_of,
@@ -247,3 +249,45 @@ def test_index_values_become_expressions_and_back() -> None:
     bound = parse_relation("x + 127 < M").substitute({"x": tile * 128})
     assert inner.facts.prove(bound) is Answer.PROVED
     assert scope.facts.prove(bound) is Answer.UNKNOWN
+
+
+def test_contradictory_requirements_are_an_error_at_the_last_of_them() -> None:
+    program = """builtin.module {
+      sym.symbol @S1 {min = 1}
+      sym.symbol @S0
+      sym.symbol @other {min = 4, max = 4}
+      sym.require S0 == 2*S1
+      func.func @f() {
+        sym.require S0 == S1
+        func.return
+      }
+    }"""
+    module = parse_module(program, "k.mlir", context())
+    with pytest.raises(TilewrightError) as fault:
+        check_consistent(module)
+    text = str(fault.value)
+    assert text.startswith("k.mlir:7:9: error: requirements that cannot hold: ")
+    for statement in (
+        "S0 == 2*S1 (k.mlir:5:7)",
+        "S0 == S1 (k.mlir:7:9)",
+        "S1 >= 1 (k.mlir:2:7)",
+        "S1 == 0 would follow",
+    ):
+        assert statement in text
+    assert "other" not in text
+    assert "\n" not in text
+
+
+def test_requirements_of_two_functions_are_not_mixed() -> None:
+    program = """builtin.module {
+      sym.symbol @S
+      func.func @f() {
+        sym.require S == 1
+        func.return
+      }
+      func.func @g() {
+        sym.require S == 2
+        func.return
+      }
+    }"""
+    check_consistent(parse_module(program, "k.mlir", context()))

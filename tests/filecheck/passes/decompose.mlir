@@ -42,3 +42,17 @@ func.func @softmax(%x: tensor<?x?xf32, #sym.dims<M, N>>) -> tensor<?x?xf32, #sym
   %y = lin.softmax %x axis 0 : tensor<?x?xf32, #sym.dims<M, N>> -> tensor<?x?xf32, #sym.dims<M, N>>
   func.return %y : tensor<?x?xf32, #sym.dims<M, N>>
 }
+
+// CHECK-LABEL: func.func @clamp(
+// CHECK: lin.generic (d0) ins(%x[d0] : {{.*}}) out[d0] : tensor<?xbf16, #sym.dims<N>> {
+// CHECK-DAG: %[[LOW:.*]] = arith.constant -1.000000e-01 : f32
+// CHECK-DAG: %[[HIGH:.*]] = arith.constant 6.000000e+00 : f32
+// CHECK: %[[WIDE:.*]] = arith.extf {{.*}} : bf16 to f32
+// CHECK: %[[RAISED:.*]] = arith.maximumf %[[WIDE]], %[[LOW]] : f32
+// CHECK: %[[HELD:.*]] = arith.minimumf %[[RAISED]], %[[HIGH]] : f32
+// CHECK: arith.truncf %[[HELD]] : f32 to bf16
+// CHECK-NOT: lin.clamp
+func.func @clamp(%x: tensor<?xbf16, #sym.dims<N>>) -> tensor<?xbf16, #sym.dims<N>> {
+  %y = lin.clamp %x low -0.1 high 6.0 : tensor<?xbf16, #sym.dims<N>> -> tensor<?xbf16, #sym.dims<N>>
+  func.return %y : tensor<?xbf16, #sym.dims<N>>
+}

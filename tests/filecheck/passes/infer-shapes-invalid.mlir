@@ -31,3 +31,44 @@ func.func @stated(%a: tensor<?x4xf32, #sym.dims<M, 4>>) {
   %r = lin.reduce sum %t axes [0] : tensor<4x?xf32> -> tensor<?xf32, #sym.dims<N>>
   func.return
 }
+
+// -----
+
+// The sizes beside the dims and the dims themselves must not differ: each is read by some later step.
+// expected-error@below {{dim 1 expected the static size 6, got 5 in tensor<4x5xf32, #sym.dims<4, 6>>}}
+func.func @differs(%a: tensor<4x5xf32, #sym.dims<4, 6>>) {
+  func.return
+}
+
+// -----
+
+sym.symbol @M
+// expected-error@below {{symbol 'N' is not declared}}
+func.func @undeclared(%a: tensor<?x?xf32, #sym.dims<M, N>>) {
+  func.return
+}
+
+// -----
+
+sym.symbol @M
+// expected-error@below {{tensor of rank 2 expected as many dims, got 1}}
+func.func @rank(%a: tensor<?x?xf32, #sym.dims<M>>) {
+  func.return
+}
+
+// -----
+
+// expected-error@below {{symbol 'Q' is not declared}}
+sym.require Q >= 10
+
+// -----
+
+// Both requirements hold for S1 == 0 only, which is declared impossible.
+sym.symbol @S1 {min = 1}
+sym.symbol @S0
+sym.require S0 == 2*S1
+func.func @contradiction(%a: tensor<?xf32, #sym.dims<S0>>) {
+  // expected-error@below {{requirements that cannot hold: S0 == 2*S1}}
+  sym.require S0 == S1
+  func.return
+}

@@ -96,6 +96,7 @@ CASES: dict[str, Case] = {
     "transpose": Case(lambda: tw.transpose(take(M, N)), PLANE),
     "plus_transpose": Case(plus_transpose, at("M", (0,), (1,), (31,), (32,), (33,), (67,))),
     "broadcasting_chain": Case(broadcasting_chain, PLANE),
+    "clamp_bf16": Case(lambda: tw.clamp(take(M, N, dtype="bfloat16"), -0.1, 0.3), PLANE),
     "mixed_dtypes": Case(mixed_dtypes, PLANE),
     "counted": Case(counted, PLANE),
     "scaled_by_value": Case(scaled_by_value, PLANE),

@@ -46,6 +46,26 @@ def test_softmax_along_either_axis(m: int, k: int, n: int) -> None:
 
 
 @pytest.mark.parametrize(("m", "k", "n"), SIZES)
+def test_clamp(m: int, k: int, n: int) -> None:
+    x = random(m, k)
+    (y,) = run("(%x: !A) -> !A", "%y = lin.clamp %x low -0.5 high 0.25 : !A -> !A\nfunc.return %y : !A", [x])
+    assert_rounds_to(y.rounded, np.clip(x.astype(np.float64), -0.5, 0.25))
+    assert not y.bound.any()
+
+
+@pytest.mark.parametrize(("element", "dtype"), [("f32", np.float32), ("f16", np.float16), ("bf16", ml_dtypes.bfloat16)])
+def test_clamp_keeps_nan_and_rounds_its_bounds(element: str, dtype: Any) -> None:
+    x = np.asarray([math.nan, -math.inf, -2, 0.05, 2, math.inf]).astype(dtype)
+    row = f"tensor<?x{element}, #sym.dims<M>>"
+    body = f"%y = lin.clamp %x low -0.1 high 0.3 : {row} -> {row}\nfunc.return %y : {row}"
+    (y,) = run(f"(%x: {row}) -> {row}", body, [x])
+    assert y.rounded.dtype == dtype
+    expected = np.asarray([math.nan, -0.1, -0.1, 0.05, 0.3, 0.3], np.float32).astype(dtype)
+    # NumPy does not take two NaN of bfloat16 for equal.
+    np.testing.assert_array_equal(y.rounded.astype(np.float32), expected.astype(np.float32))
+
+
+@pytest.mark.parametrize(("m", "k", "n"), SIZES)
 @pytest.mark.parametrize(("combine", "fn", "initial"), [
     ("sum", np.sum, 0.0), ("prod", np.prod, 1.0), ("max", np.max, -math.inf), ("min", np.min, math.inf),
 ])  # fmt: skip

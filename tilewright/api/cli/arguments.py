@@ -13,6 +13,7 @@ _EPILOG = """examples:
   tilewright run softmax.mlir                            choose sizes, make inputs, run, print shapes and times
   tilewright run softmax.mlir --dim M=100 --check        ... with one size given, compared with the reference
   tilewright run gemm.mlir --input a.npy --input b.npy --output results --backend sim
+  tilewright run gemm.mlir --dim M=100 --bisect-shapes   which symbolic size a wrong result comes from
   tilewright compile gemm.mlir --arch sm_90a -o gemm     plan, CUDA source, cubins and a manifest
   tilewright explain-shapes softmax.mlir                 shapes, symbols, and which checks a call makes
   tilewright doctor                                      what this machine has, and what to do about the rest
@@ -34,6 +35,7 @@ class CliArguments(argparse.Namespace):
     seed: int
     backend: str
     check: bool
+    bisect_shapes: bool
     force: bool
     output: str | None
     source_only: bool
@@ -100,6 +102,10 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add("--arch", metavar="SM", help="architecture to lower for, as sm_90a (default: the GPU's, else sm_80)")
     add("--check", action="store_true", help="compare with the reference: PASS, or FAIL and exit code 1")
+    add(
+        "--bisect-shapes", dest="bisect_shapes", action="store_true",
+        help="run with sizes as constants, then one symbolic at a time, then all, and name the first that differs",
+    )  # fmt: skip
     add("--output", metavar="DIR", help="write the results there as out0.npy, out1.npy, ...")
     add("--force", action="store_true", help="simulate however long it takes")
 

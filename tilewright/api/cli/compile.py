@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +33,12 @@ def execute(console: Console, arguments: CliArguments) -> int:
     for site in entry.sites.values():
         lowered = entry.lower(site)
         source = emit_kernel(lowered.kernel, arch)
-        stem = f"{site.kernel}_{site.variant}"
+        symbol = kernel_symbol(lowered.kernel)
+        stem = _stem(f"{site.kernel}_{site.variant}", symbol)
         described: dict[str, Any] = {
             "kernel": site.kernel,
             "variant": site.variant,
-            "symbol": kernel_symbol(lowered.kernel),
+            "symbol": symbol,
             "source": f"{stem}.cu",
             "threads": lowered.kernel.threads.value.data,
             "smem_bytes": lowered.kernel.smem.value.data,
@@ -70,6 +72,14 @@ def execute(console: Console, arguments: CliArguments) -> int:
     _write(Path(arguments.output), files)
     console.write_result(f"wrote {len(files)} files to {arguments.output}\n", "-")
     return 0
+
+
+def _stem(name: str, symbol: str) -> str:
+    """Return the name of a kernel's files: its own, or its symbol in CUDA where its own is no plain file name.
+
+    Names are the program's: `@"../../x"` must not leave the folder, nor 10,000 letters be refused by the disk.
+    """
+    return name if re.fullmatch(r"[A-Za-z0-9_]{1,100}", name, re.ASCII) else symbol
 
 
 def _write(folder: Path, files: dict[str, bytes]) -> None:

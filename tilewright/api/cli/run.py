@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,15 +21,26 @@ from tilewright.runtime.arguments import intake
 from tilewright.runtime.backends.reference import ReferenceBackend
 from tilewright.runtime.compile import compile_module
 from tilewright.runtime.plan import Parameter, parameter_of
-from tilewright.runtime.reference import compare
+from tilewright.runtime.reference import ReferenceValue, compare
 from tilewright.runtime.variants import CompiledEntry
 
 MAX_BYTES = 8 << 30
 """Size of one made-up argument above which it is refused: a typing error is likelier than the wish."""
 
 
-def execute(console: Console, arguments: CliArguments) -> int:
-    """Run the program; 0, or 1 where `--check` finds a difference."""
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A program with the arguments of one call."""
+
+    module: ModuleOp
+    function: func.FuncOp
+    parameters: list[Parameter]
+    sizes: dict[str, int]
+    inputs: list[Any]
+
+
+def prepare(console: Console, arguments: CliArguments) -> Call:
+    """Read the program, choose its sizes, and load or make up the arguments."""
     module, function = read_program(console, arguments)
     parameters = [parameter_of(a.type, a.name_hint or f"arg{n}") for n, a in enumerate(function.body.block.args)]
     given = [_load(path, p, n) for n, (path, p) in enumerate(zip(arguments.inputs, parameters, strict=False))]
@@ -38,44 +50,70 @@ def execute(console: Console, arguments: CliArguments) -> int:
         raise TilewrightError(f"--seed: expected a number of at least 0, got {arguments.seed}")
     sizes = choose_sizes(module, function, _pinned(parse_dims(arguments.dims), parameters, given))
     inputs = [*given, *_made_up(parameters[len(given) :], sizes, arguments.seed)]
+    return Call(module, function, parameters, sizes, inputs)
+
+
+def execute(console: Console, arguments: CliArguments) -> int:
+    """Run the program; 0, or 1 where `--check` or `--bisect-shapes` finds a difference."""
+    call = prepare(console, arguments)
+    if arguments.bisect_shapes:
+        from tilewright.api.cli.bisect_shapes import bisect_shapes
+
+        return bisect_shapes(console, arguments, call)
+    module, function, sizes = call.module, call.function, call.sizes
 
     say = console.stdout.write
     started = time.perf_counter()
     kernel = compile_module(module, arguments.backend, arguments.arch, function.sym_name.data)
     compiling = time.perf_counter() - started
     say(f"entry    @{kernel.name}\n")
+<<<<<<< HEAD
     say(f"dims     {', '.join(f'{k} = {v}' for k, v in sizes.items()) or 'none'}\n")
+=======
+    say(f"dims     {spelled(sizes)}\n")
+    say(f"backend  {kernel.backend} ({kernel.backend_reason})\n")
+>>>>>>> main
     console.stdout.flush()
     lowering = kernel.compile_seconds
     started = time.perf_counter()
-    returned: Any = kernel(*inputs, force=arguments.force)
+    results = as_list(kernel(*call.inputs, force=arguments.force))
     took = time.perf_counter() - started
     lowering = kernel.compile_seconds - lowering
+<<<<<<< HEAD
     # With backend auto the sizes have a say in it.
     say(f"backend  {kernel.backend} ({kernel.backend_reason})\n")
     many = isinstance(returned, tuple)
     results = list(cast("tuple[np.ndarray[Any, Any], ...]", returned)) if many else [returned]
+=======
+>>>>>>> main
     for number, (result, type_) in enumerate(zip(results, function.function_type.outputs.data, strict=True)):
         say(f"result   {number}: {list(result.shape)} {parameter_of(type_, '').dtype}\n")
     say(f"compile  {compiling + lowering:.3f} s\nrun      {max(0.0, took - lowering):.6f} s\n")
     if arguments.output is not None:
         _save(results, Path(arguments.output))
-    return _check(console, module, function, parameters, inputs, results) if arguments.check else 0
+    return _check(console, call, results) if arguments.check else 0
 
 
-def _check(
-    console: Console,
-    module: ModuleOp,
-    function: func.FuncOp,
-    parameters: list[Parameter],
-    inputs: list[Any],
-    results: list[np.ndarray[Any, Any]],
-) -> int:
+def spelled(sizes: dict[str, int]) -> str:
+    """`M = 24, N = 64`, or `none`."""
+    return ", ".join(f"{name} = {size}" for name, size in sizes.items()) or "none"
+
+
+def as_list(returned: Any) -> list[np.ndarray[Any, Any]]:
+    """What a kernel returned as a list of results."""
+    return list(cast("tuple[np.ndarray[Any, Any], ...]", returned)) if isinstance(returned, tuple) else [returned]
+
+
+def reference_results(call: Call) -> list[ReferenceValue]:
+    """The results of the call by the reference."""
+    reference = ReferenceBackend(CompiledEntry(call.module, call.function.sym_name.data, "sm_80"))
+    pairs = zip(call.inputs, call.parameters, strict=True)
+    return reference.evaluate([intake(x, p.dtype, p.name, index=n) for n, (x, p) in enumerate(pairs)])
+
+
+def _check(console: Console, call: Call, results: list[np.ndarray[Any, Any]]) -> int:
     """Compare with the reference and print the verdict."""
-    reference = ReferenceBackend(CompiledEntry(module, function.sym_name.data, "sm_80"))
-    taken = [intake(x, p.dtype, p.name, index=n) for n, (x, p) in enumerate(zip(inputs, parameters, strict=True))]
-    expected = reference.evaluate(taken)
-    for number, (result, value) in enumerate(zip(results, expected, strict=True)):
+    for number, (result, value) in enumerate(zip(results, reference_results(call), strict=True)):
         mismatch = compare(result, value)
         if mismatch is not None:
             console.stdout.write(f"FAIL     result {number}: {mismatch}\n")

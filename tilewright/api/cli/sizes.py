@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.lin.shapes import is_tensor
-from tilewright.dialects.sym import Expr, Relation, RequireOp, SymbolOp, dims_of
+from tilewright.dialects.sym import CastOp, Expr, Relation, RequireOp, SymbolOp, dims_of
 from tilewright.runtime.binding import linear_parts
 
 START = 64
@@ -60,6 +60,7 @@ def choose_sizes(module: ModuleOp, function: func.FuncOp, given: Mapping[str, in
             raise TilewrightError(f"--dim: expected one of {', '.join(symbols) or 'no symbols'}, got {name}")
     declared = {op.symbol: op for op in module.ops if isinstance(op, SymbolOp)}
     relations = [op.relation.data for op in module.walk() if isinstance(op, RequireOp)]
+    relations += [r for op in function.walk() if isinstance(op, CastOp) for r in op.obligations()]
     relations = [r for r in relations if r.symbols <= set(symbols)]
     zero = Expr.const(0)
     returned = function.body.block.last_op

@@ -5,6 +5,7 @@ from __future__ import annotations
 from xdsl.ir import Dialect
 
 from tilewright.dialects.lin.body import YieldOp
+from tilewright.dialects.lin.clamp import ClampOp
 from tilewright.dialects.lin.contraction import BatchMatmulOp, MatmulOp
 from tilewright.dialects.lin.elementwise import CastOp, MapOp
 from tilewright.dialects.lin.generic import GenericOp
@@ -25,6 +26,7 @@ Lin = Dialect(
         SoftmaxOp,
         TransposeOp,
         CastOp,
+        ClampOp,
         GroupOp,
     ],
 )

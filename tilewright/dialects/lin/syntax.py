@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import DenseArrayBase, StringAttr, TensorType, i64
+from xdsl.dialects.builtin import DenseArrayBase, StringAttr, TensorType, f32, i64
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
@@ -30,6 +30,12 @@ def print_integers(printer: Printer, values: Sequence[int]) -> None:
     """Print what `parse_integers` reads."""
     with printer.in_square_brackets():
         printer.print_list(values, lambda value: printer.print_string(str(value)))
+
+
+def print_f32(printer: Printer, value: float) -> None:
+    """Print a finite number of f32 so that `Parser.parse_float` reads it again: decimal, with 9 digits at most."""
+    texts = (f"{value:.{digits}e}" for digits in (6, 7, 8))
+    printer.print_string(next(text for text in texts if f32.round(float(text)) == value))
 
 
 def int_array(values: Sequence[int]) -> DenseArrayBase:

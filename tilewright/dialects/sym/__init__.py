@@ -29,8 +29,9 @@ if TYPE_CHECKING:
         symbolic_tensor,
     )
     from tilewright.dialects.sym.dialect import Sym
-    from tilewright.dialects.sym.expr import Expr, ceildiv, floordiv, mod, smax, smin
+    from tilewright.dialects.sym.expr import Expr
     from tilewright.dialects.sym.facts import Conflict, Facts
+    from tilewright.dialects.sym.operators import ceildiv, floordiv, mod, smax, smin
     from tilewright.dialects.sym.ops import ApplyOp, CastOp, RequireOp, SymbolOp
     from tilewright.dialects.sym.parse import SymSyntaxError, parse_expr, parse_relation
     from tilewright.dialects.sym.prove import Answer
@@ -44,8 +45,9 @@ _HOME: Final = {
         "symbolic_tensor"
     ),
     "dialect": "Sym",
-    "expr": "Expr ceildiv floordiv mod smax smin",
+    "expr": "Expr",
     "facts": "Conflict Facts",
+    "operators": "ceildiv floordiv mod smax smin",
     "ops": "ApplyOp CastOp RequireOp SymbolOp",
     "parse": "SymSyntaxError parse_expr parse_relation",
     "prove": "Answer",

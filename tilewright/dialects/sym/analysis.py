@@ -12,8 +12,9 @@ from xdsl.dialects.builtin import FileLineColLoc, IndexType, IntegerAttr, Module
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.diagnostics import SourceLocation, TilewrightError
-from tilewright.dialects.sym.expr import Expr, as_expr, floordiv, hidden_symbol, is_name, smax, smin
+from tilewright.dialects.sym.expr import Expr, as_expr, hidden_symbol, is_name
 from tilewright.dialects.sym.facts import Facts
+from tilewright.dialects.sym.operators import floordiv, smax, smin
 from tilewright.dialects.sym.ops import ApplyOp, RequireOp, SymbolOp
 from tilewright.dialects.sym.relation import Relation
 

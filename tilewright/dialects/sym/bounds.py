@@ -21,6 +21,8 @@ def add(a: Interval, b: Interval) -> Interval:
 
 def scale(a: Interval, factor: int) -> Interval:
     """The interval of factor * x."""
+    if factor == 1:
+        return a
     if factor == 0:
         return (0, 0)
     low, high = a if factor > 0 else (a[1], a[0])
@@ -101,6 +103,8 @@ def extremum(intervals: Iterable[Interval], least: bool) -> Interval:
 
 def monomial_range(monomial: Monomial, atom_range: AtomRange) -> Interval:
     """The interval of a product of atoms; an even power is never negative."""
+    if len(monomial) == 1:
+        return atom_range(monomial[0])
     result: Interval = (1, 1)
     start = 0
     while start < len(monomial):

@@ -16,7 +16,8 @@ from tilewright.dialects.sym.expr import Atom, Expr, Monomial
 from tilewright.dialects.sym.remainders import Remainder, with_remainders
 
 if TYPE_CHECKING:
-    from tilewright.dialects.sym.knowledge import Knowledge, Reasons
+    from tilewright.dialects.sym.forms import Reasons
+    from tilewright.dialects.sym.knowledge import Knowledge
 
 Range: TypeAlias = "tuple[int, int]"
 Box: TypeAlias = "dict[str, Range]"
@@ -152,7 +153,8 @@ def prove_on_boxes(knowledge: Knowledge, expr: Expr, halvings: int = MAX_HALVING
                 box |= more
                 facts[fact] = why
     congruences = [key for key in knowledge.congruences if key[0].symbols <= box.keys()]
-    reasons = frozenset[str]().union(
+    nothing: Reasons = frozenset()
+    reasons = nothing.union(
         *(known.low_reasons | known.high_reasons for name in box if (known := knowledge.ranges.get(name))),
         *facts.values(),
         *(knowledge.congruences[key] for key in congruences),

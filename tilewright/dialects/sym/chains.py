@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from tilewright.dialects.sym.expr import Expr, Monomial, symbol_named
 
 if TYPE_CHECKING:
-    from tilewright.dialects.sym.knowledge import Knowledge, Reasons
+    from tilewright.dialects.sym.forms import Reasons, Statement
+    from tilewright.dialects.sym.knowledge import Knowledge
 
 MAX_EDGES: Final = 4096
 MAX_RELAXATIONS: Final = 20_000
 """Edges followed from one source; what is found until then is still a bound."""
 
 _Edge: TypeAlias = "tuple[Monomial, int, Reasons]"
-_NONE: Final[frozenset[str]] = frozenset()
 
 
 class Chains:
@@ -29,7 +29,7 @@ class Chains:
     def __init__(self, knowledge: Knowledge) -> None:
         self.edges: dict[Monomial, list[_Edge]] = {}
         self.count = 0
-        """Differences of two products; none of them means that ranges say it all."""
+        """Differences of two products."""
         self._from: dict[Monomial, tuple[dict[Monomial, int], dict[Monomial, tuple[Monomial, Reasons]]]] = {}
         self.cycle: Reasons | None = None
         """The statements that contradict one another in a cycle of positive weight, once one is met."""
@@ -40,7 +40,8 @@ class Chains:
                 self.count += bool(above and below)
                 # above - below + offset >= 0
                 self.edges.setdefault(below, []).append((above, -offset, reasons))
-        if not self.count:
+        if self.count < 2:
+            # Elimination and the narrowing of ranges see as much of a single difference.
             return
         for name, known in knowledge.ranges.items():
             node = symbol_named(name).terms[0][0]
@@ -51,7 +52,7 @@ class Chains:
 
     def proves(self, expr: Expr) -> Reasons | None:
         """The labels from which `expr >= 0` follows, when it is a difference that a path bounds."""
-        if not self.count:
+        if self.count < 2:
             return None
         ends = difference(expr)
         if ends is None:
@@ -106,7 +107,7 @@ class Chains:
 
     def path(self, before: dict[Monomial, tuple[Monomial, Reasons]], source: Monomial, node: Monomial) -> Reasons:
         """The labels along the path that `longest` found from `source` to a node."""
-        result: set[str] = set()
+        result: set[Statement] = set()
         while node != source:
             node, reasons = before[node]
             result |= reasons

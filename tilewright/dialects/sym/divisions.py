@@ -74,9 +74,10 @@ def relaxed(expr: Expr, signs: tuple[int, ...]) -> Expr | None:
                 scale = lcm(scale, size // gcd(size, coefficient))
         if not chosen or scale > MAX_SCALE:
             break
-        terms = {m: c * scale for m, c in result.terms}
-        for monomial, coefficient, numerator, size in chosen:
-            del terms[monomial]
+        gone = {monomial for monomial, _, _, _ in chosen}
+        terms = {m: c * scale for m, c in result.terms if m not in gone}
+        for _, coefficient, numerator, size in chosen:
+            # A numerator may bring in a division that has just gone; the next round takes it.
             factor = coefficient * scale // size
             for m, c in numerator.terms:
                 terms[m] = terms.get(m, 0) + factor * c

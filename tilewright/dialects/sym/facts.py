@@ -8,14 +8,20 @@ from typing import Final
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.sym.bounds import Interval
-from tilewright.dialects.sym.expr import Expr, as_expr, from_terms, replace_atom
-from tilewright.dialects.sym.knowledge import Knowledge, as_congruence, content
-from tilewright.dialects.sym.prove import Answer, best_range, never_zero, nonnegative
+from tilewright.dialects.sym.expr import Expr, as_expr, check_name, from_terms
+from tilewright.dialects.sym.forms import Statement, as_congruence, content
+from tilewright.dialects.sym.knowledge import Knowledge
+from tilewright.dialects.sym.operators import replace_atom
+from tilewright.dialects.sym.prove import Answer, best_range, decided, never_zero, nonnegative
 from tilewright.dialects.sym.relation import Relation
 
 REFUTE_DEPTH: Final = 2
 """Facts combined to show a relation false everywhere. An UNKNOWN costs both searches, and DISPROVED saves a mask less
 often than PROVED does."""
+SHORT: Final = 1
+"""Facts combined in the proofs that are tried first."""
+MAX_QUERY_TERMS: Final = 512
+"""Terms of a question above which its form and its interval are all that is looked at."""
 MAX_NAMED: Final = 12
 """Statements that a contradiction spells out, beside the first."""
 _DECIDED: Final = {True: Answer.PROVED, False: Answer.DISPROVED}
@@ -57,19 +63,13 @@ class Facts:
         """State that `min <= name <= max` and that `multiple_of`, at least 1, divides it; None is no bound."""
         if multiple_of < 1:
             raise TilewrightError(f"multiple_of of '{name}' expected at least 1, got {multiple_of}")
-        symbol = Expr.symbol(name)
+        check_name(name)
         self._answers.clear()
-        if multiple_of > 1:
-            label = _label(f"{name} mod {multiple_of} == 0", reason)
-            self._knowledge.add_congruence(symbol, multiple_of, frozenset((label,)))
-        if min is not None:
-            self._knowledge.add_nonnegative(symbol - min, frozenset((_label(f"{name} >= {min}", reason),)))
-        if max is not None:
-            self._knowledge.add_nonnegative(-symbol + max, frozenset((_label(f"{name} <= {max}", reason),)))
+        self._knowledge.declare(name, min, max, multiple_of, reason)
 
     def add(self, relation: Relation, reason: str = "") -> None:
         """State that the relation holds. `reason` says where that comes from, as in 'kernel.mlir:3:5'."""
-        reasons = frozenset((_label(str(relation), reason),))
+        reasons = frozenset((Statement((relation,), reason),))
         self._answers.clear()
         if relation.op == "==":
             self._knowledge.add_zero(relation.lhs - relation.rhs, reasons)
@@ -126,7 +126,7 @@ class Facts:
             return None
         knowledge = self._knowledge
         if knowledge.contradiction is not None:
-            return knowledge.contradiction
+            return frozenset(map(str, knowledge.contradiction))
         sides = [_as_nonnegative(relation)]
         if relation.op == "==":
             sides = [relation.lhs - relation.rhs, relation.rhs - relation.lhs]
@@ -135,22 +135,22 @@ class Facts:
             found = nonnegative(knowledge, side)
             # A proof by divisibility alone leaves no trail: name everything known.
             result |= knowledge.all_reasons() if found is None else found
-        return result
+        return frozenset(map(str, result))
 
     def conflict(self) -> Conflict | None:
         """Statements that cannot all hold, or None when none are found."""
         knowledge = self._knowledge
         knowledge.settle()
         if knowledge.contradiction is not None:
-            return Conflict(knowledge.contradiction, knowledge.derived)
-        if len(knowledge.witnesses()):
+            return Conflict(frozenset(map(str, knowledge.contradiction)), knowledge.derived)
+        if knowledge.witnesses().any():
             # Everything known holds at a point.
             return None
         for expr, why in knowledge.facts.items():
             # Facts refuted by the others, such as S*T >= W + 1 and W >= S*T.
             found = nonnegative(knowledge, -expr - 1, depth=REFUTE_DEPTH)
             if found is not None:
-                return Conflict(why | found, "")
+                return Conflict(frozenset(map(str, why | found)), "")
         return None
 
     def contradiction(self) -> str | None:
@@ -172,17 +172,31 @@ class Facts:
                 return Answer.PROVED
             if high is not None and high < 0:
                 return Answer.DISPROVED
+            if expr.size > MAX_QUERY_TERMS or (not knowledge.facts and _is_affine(expr)):
+                # Without facts between symbols, the interval of an affine form is all there is to know.
+                return Answer.UNKNOWN
+            if nonnegative(knowledge, expr, depth=SHORT) is not None:
+                return Answer.PROVED
+            # Before long searches, points where the facts hold: few relations without a short proof have a long one.
             below, zero, above = knowledge.witnesses().seen(expr)
             if not below and nonnegative(knowledge, expr) is not None:
                 return Answer.PROVED
             if not (zero or above) and nonnegative(knowledge, -expr - 1, depth=REFUTE_DEPTH) is not None:
                 return Answer.DISPROVED
             return Answer.UNKNOWN
-        expr = knowledge.normal(relation.lhs - relation.rhs)
+        stated = relation.lhs - relation.rhs
+        congruence = as_congruence(stated)
+        if congruence is not None and congruence[2] == 0:
+            answer = self._divisible(knowledge.normal(congruence[0]), congruence[1], splits=0)
+            if answer is not Answer.UNKNOWN:
+                return answer
+        expr, _ = decided(knowledge, knowledge.normal(stated))
         if expr.constant is not None:
             return _DECIDED[expr.constant == 0]
         if never_zero(expr):
             return Answer.DISPROVED
+        if expr.size > MAX_QUERY_TERMS:
+            return Answer.UNKNOWN
         factor = content(expr)
         congruence = as_congruence(from_terms({m: c // factor for m, c in expr.terms}))
         if congruence is not None:
@@ -192,6 +206,11 @@ class Facts:
                 answer = self._divisible(knowledge.normal(numerator - remainder), size, splits=2)
             if answer is not Answer.UNKNOWN:
                 return answer
+        if (
+            nonnegative(knowledge, expr, depth=SHORT) is not None
+            and nonnegative(knowledge, -expr, depth=SHORT) is not None
+        ):
+            return Answer.PROVED
         below, zero, above = knowledge.witnesses().seen(expr)
         at_least = not below and nonnegative(knowledge, expr) is not None
         if not below and not above and at_least and nonnegative(knowledge, -expr) is not None:
@@ -244,5 +263,6 @@ def _as_nonnegative(relation: Relation) -> Expr:
             return relation.rhs - relation.lhs - 1
 
 
-def _label(statement: str, reason: str) -> str:
-    return f"{statement} ({reason})" if reason else statement
+def _is_affine(expr: Expr) -> bool:
+    """Whether each term is a symbol times an integer."""
+    return all(len(m) == 1 and m[0].kind == "symbol" for m, _ in expr.terms if m)

@@ -9,23 +9,25 @@ Each carries the labels of the statements it follows from; a contradiction is a 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import gcd
-from typing import Final, TypeAlias
+from typing import Final
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.sym import bounds
 from tilewright.dialects.sym.bounds import Interval
 from tilewright.dialects.sym.chains import Chains
 from tilewright.dialects.sym.expr import Atom, Expr, Monomial, divide_monomial, from_terms, hidden_symbol, symbol_named
+from tilewright.dialects.sym.forms import Reasons, Statement, as_congruence, content, linear_symbol, tighten
 from tilewright.dialects.sym.rewrites import euclid_step, is_rule, rewritten
 from tilewright.dialects.sym.witness import Witnesses
 
-Reasons: TypeAlias = "frozenset[str]"
-
 MAX_SUBSTITUTE_TERMS: Final = 64
 """Width of an expression that may stand for a symbol; a wider equality stays a pair of inequalities."""
+MAX_FACT_TERMS: Final = 512
+"""Width of a statement above which it is dropped."""
 PROPAGATION_ROUNDS: Final = 3
 """Rounds in which inequalities narrow ranges. Longer chains are left to the prover; `x < y, y < x` would never end."""
 MAX_RULES: Final = 16
@@ -49,57 +51,6 @@ class SymbolRange:
 
     def copy(self) -> SymbolRange:
         return SymbolRange(self.low, self.high, self.low_reasons, self.high_reasons)
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """`expr >= 0`, because of `reasons`."""
-
-    expr: Expr
-    reasons: Reasons
-
-
-def content(expr: Expr) -> int:
-    """Greatest common divisor of the coefficients other than the constant; 0 for a constant."""
-    return gcd(*(c for m, c in expr.terms if m))
-
-
-def tighten(expr: Expr) -> Expr:
-    """An expression that is non-negative exactly where `expr` is, on integers: divided by its content."""
-    factor = content(expr)
-    if factor <= 1:
-        return expr
-    return from_terms({m: c // factor for m, c in expr.terms})
-
-
-def as_congruence(expr: Expr) -> tuple[Expr, int, int] | None:
-    """(f, k, r) when `expr == 0` says `f mod k == r`, else None; no value satisfies it when r is not in 0..k-1."""
-    for monomial, coefficient in expr.terms:
-        if len(monomial) != 1 or monomial[0].kind != "floordiv":
-            continue
-        numerator, denominator = monomial[0].args
-        size = denominator.constant
-        if size is None or coefficient % size:
-            continue
-        scale = -coefficient // size
-        rest = expr - (numerator - denominator * from_terms({monomial: 1})) * scale
-        if rest.constant is not None:
-            # scale * (f mod k) + rest == 0
-            if rest.constant % scale:
-                return numerator, size, -1
-            return numerator, size, -rest.constant // scale
-    return None
-
-
-def linear_symbol(expr: Expr) -> tuple[Atom, int, int] | None:
-    """(x, c, d) when `expr` is c*x + d for a symbol x and an integer c other than 0."""
-    products = [term for term in expr.terms if term[0]]
-    if len(products) != 1:
-        return None
-    monomial, coefficient = products[0]
-    if len(monomial) != 1 or monomial[0].kind != "symbol":
-        return None
-    return monomial[0], coefficient, expr.constant_term
 
 
 def _statement(kind: str, expr: Expr, modulus: int) -> str:
@@ -149,6 +100,43 @@ class Knowledge:
 
     # Statements ------------------------------------------------------------------------------------------------------
 
+    def declare(self, name: str, low: int | None, high: int | None, modulus: int, reason: str) -> None:
+        """State that `low <= name <= high` and that `modulus`, at least 1, divides it; None is no bound."""
+        divides: Reasons = _NONE
+        if modulus > 1:
+            divides = frozenset((Statement((name, "mod", modulus, "== 0"), reason),))
+        above: Reasons = _NONE if low is None else frozenset((Statement((name, ">=", low), reason),))
+        below: Reasons = _NONE if high is None else frozenset((Statement((name, "<=", high), reason),))
+        if not self._is_new(name):
+            symbol = symbol_named(name)
+            if modulus > 1:
+                self.add_congruence(symbol, modulus, divides)
+            if low is not None:
+                self.add_nonnegative(symbol - low, above)
+            if high is not None:
+                self.add_nonnegative(-symbol + high, below)
+            return
+        # The common case, without the detour over expressions.
+        if modulus > 1:
+            quotient = f"{name}%{modulus}"
+            self.solved[name] = (hidden_symbol(quotient) * modulus, divides)
+            above, below = above | divides, below | divides
+            name = quotient
+            low = None if low is None else -(-low // modulus)
+            high = None if high is None else high // modulus
+        if low is not None:
+            self._narrow(name, low, None, above)
+        if high is not None:
+            self._narrow(name, None, high, below)
+        self._run([])
+
+    def _is_new(self, name: str) -> bool:
+        """Whether nothing is known of the symbol."""
+        if name in self.ranges or name in self.solved:
+            return False
+        known = (*self.facts, *self.rules, *(e for e, _ in self.congruences), *(e for e, _ in self.solved.values()))
+        return all(name not in e.symbols for e in known)
+
     def add_nonnegative(self, expr: Expr, reasons: Reasons) -> None:
         """State that `expr >= 0`."""
         self._run([("ge", expr, 0, reasons)])
@@ -163,12 +151,14 @@ class Knowledge:
 
     def normal(self, expr: Expr) -> Expr:
         """`expr` with solved symbols replaced and rewrite rules applied."""
-        if not self.solved.keys().isdisjoint(expr.symbols):
+        if self.solved and not self.solved.keys().isdisjoint(expr.symbols):
             expr = expr.substitute({name: self.solved[name][0] for name in expr.symbols if name in self.solved})
         return rewritten(expr, self.rules) if self.rules else expr
 
     def solution_reasons(self, expr: Expr) -> Reasons:
         """Labels of the statements that solved the symbols of `expr`, and of the rules that may apply to it."""
+        if not self.solved and not self.rules:
+            return _NONE
         result = _NONE.union(*(self.solved[name][1] for name in expr.symbols if name in self.solved))
         if not self.rules:
             return result
@@ -188,9 +178,7 @@ class Knowledge:
 
     def _run(self, statements: list[tuple[str, Expr, int, Reasons]]) -> None:
         self._queue.extend(statements)
-        self._atom_ranges.clear()
-        self.decided.clear()
-        self._witnesses = self._chains = None
+        self._forget()
         done = 0
         while self._queue and self.contradiction is None and done < MAX_QUEUE:
             done += 1
@@ -200,7 +188,15 @@ class Knowledge:
                 self._take(kind, expr, modulus, reasons)
         self._queue.clear()
 
+    def _forget(self) -> None:
+        """Drop what was worked out from less knowledge."""
+        self._atom_ranges.clear()
+        self.decided.clear()
+        self._witnesses = self._chains = None
+
     def _take(self, kind: str, expr: Expr, modulus: int, reasons: Reasons) -> None:
+        if expr.size > MAX_FACT_TERMS:
+            return
         stated = expr
         reasons = reasons | self.solution_reasons(expr)
         expr = self.normal(expr)
@@ -240,7 +236,8 @@ class Knowledge:
 
     def _without_factors(self, expr: Expr, reasons: Reasons) -> tuple[Expr, Reasons]:
         """Divide out symbols common to all terms that are at least 1: the sign and the zeros stay the same."""
-        if not expr.terms:
+        if not expr.terms or not expr.terms[-1][0]:
+            # Nothing, or a constant term, which has no factors.
             return expr, reasons
         for atom in expr.terms[0][0]:
             known = self.ranges.get(atom.name) if atom.kind == "symbol" else None
@@ -255,14 +252,15 @@ class Knowledge:
         known = self.ranges.setdefault(name, SymbolRange())
         changed = False
         if low is not None and (known.low is None or low > known.low):
+            if low >= 1 and (known.low is None or known.low < 1):
+                self._restate_multiples(name)
             known.low, known.low_reasons, changed = low, reasons, True
         if high is not None and (known.high is None or high < known.high):
             known.high, known.high_reasons, changed = high, reasons, True
         if not changed:
             return
         self.stale = True
-        self._atom_ranges.clear()
-        self.decided.clear()
+        self._forget()
         if known.low is None or known.high is None:
             return
         both = known.low_reasons | known.high_reasons
@@ -271,6 +269,13 @@ class Knowledge:
             self.derived = f"{name} >= {known.low} and {name} <= {known.high}" if "%" not in name else ""
         elif known.low == known.high:
             self._solve(name, Expr.const(known.low), both)
+
+    def _restate_multiples(self, name: str) -> None:
+        """Take up again what has the symbol as a factor of every term: it is about to be known to be at least 1."""
+        for known, kind in ((self.rules, "eq"), (self.facts, "ge")):
+            for expr in [e for e in known if name in e.symbols]:
+                if all(any(atom.name == name for atom in monomial) for monomial, _ in expr.terms):
+                    self._queue.append((kind, expr, 0, known.pop(expr)))
 
     def _zero(self, expr: Expr, reasons: Reasons) -> None:
         expr, reasons = self._without_factors(expr, reasons)
@@ -282,7 +287,8 @@ class Knowledge:
         if expr.constant_term % factor:
             self.contradiction = reasons
             return
-        expr = from_terms({m: c // factor for m, c in expr.terms})
+        if factor > 1:
+            expr = from_terms({m: c // factor for m, c in expr.terms})
         congruence = as_congruence(expr)
         if congruence is not None:
             numerator, size, remainder = congruence
@@ -296,7 +302,7 @@ class Knowledge:
         for monomial, coefficient in reversed(expr.terms):
             if len(monomial) != 1 or monomial[0].kind != "symbol" or abs(coefficient) != 1:
                 continue
-            solution = (expr - from_terms({monomial: coefficient})) * -coefficient
+            solution = from_terms({m: -c * coefficient for m, c in expr.terms if m is not monomial})
             if monomial[0].name not in solution.symbols and solution.size <= MAX_SUBSTITUTE_TERMS:
                 self._solve(monomial[0].name, solution, reasons)
                 return
@@ -365,8 +371,7 @@ class Knowledge:
             self._queue.append(("mod", expr, modulus, self.congruences.pop((expr, modulus))))
         self._queue.extend(("eq", rule, 0, why) for rule, why in rules)
         self.stale = True
-        self._atom_ranges.clear()
-        self.decided.clear()
+        self._forget()
 
     def witnesses(self) -> Witnesses:
         """Points where all of this holds, to refute relations by; there must be no contradiction."""
@@ -379,7 +384,8 @@ class Knowledge:
     def settle(self) -> None:
         """Narrow the ranges of symbols by the inequalities between them, a bounded number of times."""
         narrowed = self.stale
-        for _ in range(PROPAGATION_ROUNDS):
+        # A single inequality narrows once and for all.
+        for _ in range(PROPAGATION_ROUNDS if len(self.facts) > 1 else 1):
             if not self.stale or self.contradiction is not None:
                 break
             self.stale = False
@@ -392,8 +398,10 @@ class Knowledge:
 
     def _narrow_by_chains(self) -> None:
         """Narrow ranges by chains of differences of any length, and find those that contradict themselves."""
+        if len(self.facts) < 2:
+            return
         chains = self.chains()
-        if not chains.count:
+        if chains.count < 2:
             return
         weights, before = chains.longest(())
         found: list[tuple[Monomial, int | None, int | None, Reasons]] = [
@@ -423,22 +431,39 @@ class Knowledge:
         return self._chains
 
     def _propagate(self, expr: Expr, reasons: Reasons) -> None:
-        for monomial, coefficient in expr.terms:
+        """Narrow the range of each symbol that stands alone in a term of the fact, by the ranges of the other terms."""
+        highs = [
+            bounds.scale(bounds.monomial_range(monomial, self.atom_range), coefficient)[1]
+            for monomial, coefficient in expr.terms
+        ]
+        if highs.count(None) > 1:
+            return
+        for i, (monomial, coefficient) in enumerate(expr.terms):
             if len(monomial) != 1 or monomial[0].kind != "symbol":
                 continue
+            others = [high for j, high in enumerate(highs) if j != i and high is not None]
             name = monomial[0].name
-            rest = expr - from_terms({monomial: coefficient})
-            if name in rest.symbols:
+            if len(others) < len(highs) - 1 or any(
+                name in a.symbols for m, _ in expr.terms if m is not monomial for a in m
+            ):
                 continue
-            high = bounds.expr_range(rest, self.atom_range)[1]
-            if high is None:
-                continue
-            # c*x >= -rest >= -high
-            why = reasons | self.range_reasons(rest, upper=True)
-            bound = Expr.const(high) + from_terms({monomial: coefficient})
-            self._run([("ge", bound, 0, why)])
+            # coefficient * x >= -(greatest value of the others)
+            high = sum(others)
+            known = self.ranges.get(name) or SymbolRange()
+            if coefficient > 0:
+                bound = -(high // coefficient)
+                if known.low is not None and known.low >= bound:
+                    continue
+            else:
+                bound = high // -coefficient
+                if known.high is not None and known.high <= bound:
+                    continue
+            why = reasons | self._term_reasons([t for t in expr.terms if t[0] is not monomial], upper=True)
+            self._narrow(name, bound if coefficient > 0 else None, None if coefficient > 0 else bound, why)
+            self._run([])
             if expr not in self.facts or self.contradiction is not None:
                 return
+            highs[i] = bounds.scale(self.atom_range(monomial[0]), coefficient)[1]
 
     def atom_range(self, atom: Atom) -> Interval:
         """The interval of an atom that these ranges give."""
@@ -465,10 +490,13 @@ class Knowledge:
 
     def range_reasons(self, expr: Expr, upper: bool = False) -> Reasons:
         """Labels that the lower (upper) end of the interval of `expr` rests on; for products and atoms, all of them."""
-        result: set[str] = set()
-        for monomial, coefficient in expr.terms:
+        return self._term_reasons(expr.terms, upper)
+
+    def _term_reasons(self, terms: Iterable[tuple[Monomial, int]], upper: bool) -> Reasons:
+        result: set[Statement] = set()
+        for monomial, coefficient in terms:
             plain = len(monomial) == 1 and monomial[0].kind == "symbol"
-            for name in frozenset[str]().union(*(a.symbols for a in monomial)):
+            for name in monomial[0].symbols if len(monomial) == 1 else {n for a in monomial for n in a.symbols}:
                 known = self.ranges.get(name)
                 if known is None:
                     continue

@@ -23,6 +23,7 @@ from xdsl.traits import Pure, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
 from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.suggest import did_you_mean
 from tilewright.dialects.sym.attributes import (
     ExprAttr,
     RelationAttr,
@@ -115,6 +116,8 @@ class SymbolOp(IRDLOperation):
             raise VerifyException(error.message) from error
         if self.source_kind not in SYMBOL_SOURCES:
             raise VerifyException(f"source expected one of {', '.join(SYMBOL_SOURCES)}, got '{self.source_kind}'")
+        if any(size < 0 for size in self.likely_values) and self.source_kind != "stride":
+            raise VerifyException(f"likely expected sizes of at least 0, got {list(self.likely_values)}")
         if self.divisor < 1:
             raise VerifyException(f"multiple_of expected at least 1, got {self.divisor}")
         low, high = self.lower_bound, self.upper_bound
@@ -128,9 +131,17 @@ class SymbolOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> SymbolOp:
-        properties: dict[str, Attribute] = {"sym_name": parser.parse_symbol_name()}
+        name = parser.parse_symbol_name()
+        properties: dict[str, Attribute] = {"sym_name": name}
+        start = parser.pos
         entries = parser.parse_optional_attr_dict()
-        for key in ("min", "max", "multiple_of", "source"):
+        known = ("min", "max", "multiple_of", "source", "likely")
+        for key in entries:
+            # A misspelt bound would promise nothing, silently; attributes of other dialects have a prefix.
+            if key not in known and "." not in key:
+                message = f"symbol '{name.data}' has no '{key}'{did_you_mean(key, known)}"
+                parser.raise_error(message, start, parser.pos)
+        for key in known[:-1]:
             if key in entries:
                 properties[key] = entries.pop(key)
         if "likely" in entries:

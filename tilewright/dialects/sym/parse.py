@@ -15,12 +15,15 @@ from collections.abc import Callable
 from typing import Final, NoReturn, Protocol
 
 from tilewright.diagnostics import TilewrightError
-from tilewright.dialects.sym.expr import KEYWORDS, MAX_NESTING, Expr, ceildiv, floordiv, mod, smax, smin, total
+from tilewright.dialects.sym.expr import KEYWORDS, MAX_NESTING, MAX_TERMS, Expr, total
+from tilewright.dialects.sym.operators import ceildiv, floordiv, mod, smax, smin
 from tilewright.dialects.sym.relation import RELATION_OPS, Relation, RelationOp
 
 _DIVISIONS: Final[dict[str, Callable[[Expr, Expr], Expr]]] = {"floordiv": floordiv, "ceildiv": ceildiv, "mod": mod}
 _EXTREMA: Final[dict[str, Callable[..., Expr]]] = {"min": smin, "max": smax}
 _TOKEN: Final = re.compile(r"\s*(?:(?P<integer>[0-9]+)|(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<mark>==|>=|<=|[-+*(),<>]))")
+MAX_WORK: Final = 4 * MAX_TERMS
+"""Terms that the products, divisions and extrema of one text may go through."""
 _MAX_DIGITS: Final = 78
 
 
@@ -66,6 +69,8 @@ class ExprReader:
     def __init__(self, tokens: Tokens) -> None:
         self.tokens = tokens
         self._operand = tokens.mark()
+        self._terms = 0
+        self._work = 0
 
     def relation(self) -> Relation:
         """Read `sum op sum`."""
@@ -100,12 +105,22 @@ class ExprReader:
         result = self._factor(depth)
         while True:
             if take("*"):
-                result = result * self._factor(depth)
+                factor = self._factor(depth)
+                self._spend(len(result.terms) * len(factor.terms))
+                result = result * factor
                 continue
             division = next((f for word, f in _DIVISIONS.items() if take(word)), None)
             if division is None:
                 return result
-            result = division(result, self._factor(depth))
+            divisor = self._factor(depth)
+            self._spend(result.size + divisor.size)
+            result = division(result, divisor)
+
+    def _spend(self, terms: int) -> None:
+        """Count the terms that products and divisions go through: a short text must not take long."""
+        self._work += terms
+        if self._work > MAX_WORK:
+            self.tokens.fail(f"expression too large: expected at most {MAX_WORK} terms to multiply out", self._operand)
 
     def _factor(self, depth: int) -> Expr:
         tokens = self.tokens
@@ -120,6 +135,9 @@ class ExprReader:
         if depth > MAX_NESTING:
             tokens.fail(f"expression nested too deeply: expected at most {MAX_NESTING} levels")
         self._operand = tokens.mark()
+        self._terms += 1
+        if self._terms > MAX_TERMS:
+            tokens.fail(f"expression too large: expected at most {MAX_TERMS} terms, got more")
         if tokens.take("("):
             result = self._sum(depth + 1)
             self._close()
@@ -134,6 +152,7 @@ class ExprReader:
                 while tokens.take(","):
                     operands.append(self._sum(depth + 1))
                 self._close()
+                self._spend(sum(o.size for o in operands))
                 return function(*operands)
         name = tokens.take_name()
         if name is None:
@@ -148,62 +167,64 @@ class ExprReader:
 
 
 class _StringTokens:
-    """Tokens of a plain string."""
+    """Tokens of a plain string, found as they are asked for: what follows an error is not looked at."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.tokens: list[tuple[str, str, int]] = []
-        position = 0
-        end = len(text.rstrip())
-        while position < end:
-            match = _TOKEN.match(text, position)
-            if match is None:
-                start = position + len(text[position:]) - len(text[position:].lstrip())
-                raise SymSyntaxError(f"unexpected character {text[start]!r}", start + 1)
-            kind = match.lastgroup or ""
-            self.tokens.append((kind, match.group(kind), match.start(kind) + 1))
-            position = match.end()
-        self.tokens.append(("end", "", end + 1))
-        self.next = 0
+        self.end = len(text.rstrip())
+        self.position = 0
+        self.token = self._token()
+
+    def _token(self) -> tuple[str, str, int]:
+        """The next token: its kind, its text and its column."""
+        if self.position >= self.end:
+            return "end", "", self.end + 1
+        match = _TOKEN.match(self.text, self.position)
+        if match is None:
+            found = self.text[self.position : self.end].lstrip()
+            raise SymSyntaxError(f"unexpected character {found[0]!r}", self.text.index(found[0], self.position) + 1)
+        self.position = match.end()
+        kind = match.lastgroup or ""
+        return kind, match.group(kind), match.start(kind) + 1
 
     def take(self, mark: str) -> bool:
-        kind, text, _ = self.tokens[self.next]
+        kind, text, _ = self.token
         if text != mark or kind in ("end", "integer"):
             return False
-        self.next += 1
+        self.token = self._token()
         return True
 
     def take_relation(self) -> RelationOp | None:
         return next((op for op in RELATION_OPS if self.take(op)), None)
 
     def take_integer(self) -> int | None:
-        kind, text, _ = self.tokens[self.next]
+        kind, text, _ = self.token
         if kind != "integer":
             return None
         if len(text) > _MAX_DIGITS:
             self.fail(f"integer too large: expected at most {_MAX_DIGITS} digits, got {len(text)}")
-        self.next += 1
+        self.token = self._token()
         return int(text)
 
     def take_name(self) -> str | None:
-        kind, text, _ = self.tokens[self.next]
+        kind, text, _ = self.token
         if kind != "name":
             return None
-        self.next += 1
+        self.token = self._token()
         return text
 
     def mark(self) -> int:
-        return self.tokens[self.next][2]
+        return self.token[2]
 
     def fail(self, message: str, at: int | None = None) -> NoReturn:
-        kind, text, column = self.tokens[self.next]
+        kind, text, column = self.token
         if at is not None:
             raise SymSyntaxError(message, at)
         found = "the end" if kind == "end" else f"'{text[:40]}'"
         raise SymSyntaxError(f"{message}, got {found}" if "got " not in message else message, column)
 
     def finish(self) -> None:
-        if self.tokens[self.next][0] != "end":
+        if self.token[0] != "end":
             self.fail("expected an operator or the end")
 
 

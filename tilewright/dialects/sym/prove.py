@@ -20,8 +20,10 @@ from tilewright.dialects.sym import bounds
 from tilewright.dialects.sym.bounds import Interval
 from tilewright.dialects.sym.boxes import prove_on_boxes
 from tilewright.dialects.sym.divisions import nested_definitions, positive_divisor, relaxed
-from tilewright.dialects.sym.expr import Atom, Expr, Monomial, divide_monomial, from_terms, replace_atom
-from tilewright.dialects.sym.knowledge import Fact, Knowledge, Reasons, content, tighten
+from tilewright.dialects.sym.expr import Atom, Expr, Monomial, divide_monomial, from_terms
+from tilewright.dialects.sym.forms import Fact, Reasons, content, tighten
+from tilewright.dialects.sym.knowledge import Knowledge
+from tilewright.dialects.sym.operators import replace_atom
 from tilewright.dialects.sym.simplify import simplified
 
 MAX_DEPTH: Final = 6
@@ -66,6 +68,9 @@ class _Search:
         low = self.knowledge.range_of(expr)[0]
         if low is not None and low >= 0:
             return self.knowledge.range_reasons(expr)
+        stated = self.knowledge.facts.get(expr)
+        if stated is not None:
+            return stated
         if expr.constant is not None or expr.size > MAX_WIDTH or self.steps <= 0:
             return None
         # Wide expressions cost more to look at.
@@ -243,7 +248,11 @@ def nonnegative(knowledge: Knowledge, expr: Expr, depth: int = MAX_DEPTH) -> Rea
     """The labels of statements from which `expr >= 0` follows, or None when no proof is found within the budget."""
     knowledge.settle()
     try:
-        normal, why = _decided(knowledge, knowledge.normal(expr))
+        normal = knowledge.normal(expr)
+        weaker = relaxed(normal, (1, -1))
+        if weaker is not None and (low := knowledge.range_of(weaker)[0]) is not None and low >= 0:
+            return knowledge.range_reasons(normal)
+        normal, why = decided(knowledge, normal)
         expr = simplified(knowledge, normal)
         if expr is not normal:
             why |= knowledge.range_reasons(normal)
@@ -261,7 +270,7 @@ def _proof(knowledge: Knowledge, expr: Expr, depth: int) -> Reasons | None:
     if found is not None or expr.constant is not None:
         return found
     found = knowledge.chains().proves(tighten(expr))
-    if found is not None:
+    if found is not None or depth < 2:
         return found
     for signs in ((1, -1), (1,), (-1,)):
         weaker = relaxed(expr, signs)
@@ -275,15 +284,17 @@ def _proof(knowledge: Knowledge, expr: Expr, depth: int) -> Reasons | None:
             found = prove_on_boxes(knowledge, expr)
         if found is not None or search.steps <= 0:
             break
-    return found if found is not None or depth >= BOXES_AFTER else prove_on_boxes(knowledge, expr)
+    return found
 
 
-def _decided(knowledge: Knowledge, expr: Expr) -> tuple[Expr, Reasons]:
+def decided(knowledge: Knowledge, expr: Expr) -> tuple[Expr, Reasons]:
     """`expr` with each `x floordiv y`, y not a constant, that has to be 0 or -1 replaced by that, and the reasons.
 
     So `j floordiv N` is 0 where `0 <= j < N`, whatever the expression it stands in.
     """
     reasons = _NONE
+    if all(atom.kind == "symbol" for monomial, _ in expr.terms for atom in monomial):
+        return expr, reasons
     for atom in _symbolic_divisions(expr):
         found = knowledge.decided.get(atom)
         if found is None:
@@ -299,9 +310,14 @@ def _decide(knowledge: Knowledge, atom: Atom) -> tuple[Expr | None, Reasons]:
     if positive_divisor(knowledge, denominator):
         for value in (0, -1):
             rest = numerator - denominator * value
-            why = [_Search(knowledge, DECIDE_STEPS).nonnegative(e, 2, 0, ()) for e in (rest, denominator - 1 - rest)]
-            if why[0] is not None and why[1] is not None:
-                return Expr.const(value), why[0] | why[1] | knowledge.range_reasons(denominator)
+            above = _Search(knowledge, DECIDE_STEPS).nonnegative(rest, 2, 0, ())
+            below = (
+                None
+                if above is None
+                else _Search(knowledge, DECIDE_STEPS).nonnegative(denominator - 1 - rest, 2, 0, ())
+            )
+            if above is not None and below is not None:
+                return Expr.const(value), above | below | knowledge.range_reasons(denominator)
     return None, _NONE
 
 

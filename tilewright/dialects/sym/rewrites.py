@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
-from tilewright.dialects.sym.expr import Expr, Monomial, divide_monomial, from_terms, rebuild_atom, total
+from tilewright.dialects.sym.expr import Expr, Monomial, divide_monomial, from_terms, total
+from tilewright.dialects.sym.operators import rebuild_atom
 
 MAX_REWRITES: Final = 64
 """Terms replaced in one expression."""

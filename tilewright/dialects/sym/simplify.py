@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tilewright.dialects.sym.expr import Atom, Expr, from_terms, rebuild_atom, total
+from tilewright.dialects.sym.expr import Atom, Expr, from_terms, total
+from tilewright.dialects.sym.operators import rebuild_atom
 
 if TYPE_CHECKING:
     from tilewright.dialects.sym.knowledge import Knowledge

@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import (
     DictionaryAttr,
     FunctionType,
     ModuleOp,
+    NoneAttr,
     StringAttr,
     TensorType,
 )
@@ -25,13 +26,13 @@ from tilewright.dialects.sym.attributes import DimsAttr, ExprAttr, RelationAttr
 from tilewright.dialects.sym.ops import SymbolOp
 
 
-def check_dims(module: ModuleOp) -> list[tuple[Operation, str]]:
+def check_dims(module: ModuleOp, *, open_sizes: bool = False) -> list[tuple[Operation, str]]:
     """Every fault of a symbolic shape in the module: the op it stands on, and one line that says what is wrong.
 
     For each tensor type: the encoding is `#sym.dims` or absent, of the same rank, `?` stands exactly where the size is
-    not a constant, constants are the static sizes, and a `?` without encoding is refused. For each expression: its
-    symbols are declared. A name in a `where` clause is not a declared symbol. A symbol is declared once, at
-    the top level.
+    not a constant, constants are the static sizes, and a `?` without encoding is refused (with `open_sizes` it is
+    allowed: a size that is not stated yet). For each expression: its symbols are declared. A name in a `where` clause
+    is not a declared symbol. A symbol is declared once, at the top level.
     """
     declared = declared_symbols(module)
     result: list[tuple[Operation, str]] = []
@@ -48,7 +49,7 @@ def check_dims(module: ModuleOp) -> list[tuple[Operation, str]]:
             messages[f"name '{name}' in where is a declared symbol"] = None
         known = declared.keys() | bound
         for attribute in _attributes(op):
-            for message in _faults(attribute, known):
+            for message in _faults(attribute, known, open_sizes):
                 messages[message] = None
         result.extend((op, message) for message in messages)
     return result
@@ -96,14 +97,14 @@ def _attributes(op: Operation) -> Iterator[Attribute]:
     yield from op.attributes.values()
 
 
-def _faults(attribute: Attribute, known: frozenset[str] | set[str]) -> Iterator[str]:
+def _faults(attribute: Attribute, known: frozenset[str] | set[str], open_sizes: bool) -> Iterator[str]:
     fault = tensor_fault(attribute)
-    if fault is not None:
+    if fault is not None and not (open_sizes and isinstance(cast("TensorType[Any]", attribute).encoding, NoneAttr)):
         yield fault
     for name in sorted(_symbols(attribute) - known):
         yield f"symbol '{name}' is not declared"
     for child in _children(attribute):
-        yield from _faults(child, known)
+        yield from _faults(child, known, open_sizes)
 
 
 def _symbols(attribute: Attribute) -> frozenset[str]:

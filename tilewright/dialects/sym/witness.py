@@ -6,6 +6,7 @@ excludes the point, and a relation without a value there is simply not refuted.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tilewright.diagnostics import TilewrightError
@@ -18,41 +19,60 @@ Point: TypeAlias = "dict[str, int]"
 
 MAX_FACTS: Final = 48
 """Facts above which no points are looked for: checking each would cost more than the proofs it saves."""
-_SEEDS: Final = (0, 1, 2, 3, 5, 8, 13, 31, 64, 100, 257, 1024)
+_SEEDS: Final = (0, 1024, 1, 3, 2, 5, 64, 13, 31, 8, 257, 100)
 _REPAIRS: Final = 3
 
 
 class Witnesses:
-    """A few points that satisfy the ranges, facts and congruences of some knowledge; found when first asked for."""
+    """A few points that satisfy the ranges, facts and congruences of some knowledge; looked for as they are needed."""
 
     def __init__(self, knowledge: Knowledge) -> None:
-        names: set[str] = set(knowledge.ranges)
-        for expr in knowledge.facts:
-            names |= expr.symbols
-        for expr, _ in knowledge.congruences:
-            names |= expr.symbols
         self._knowledge = knowledge
+        self._names: list[str] | None = None
         self._points: list[tuple[Point, int]] = []
-        if len(knowledge.facts) > MAX_FACTS:
-            return
-        for i, seed in enumerate(_SEEDS):
-            point = {name: self._clamp(name, seed + i * j) for j, name in enumerate(sorted(names))}
-            if i % 4 == 1:
-                point = {name: self._end(name, 1, seed) for name in point}
-            if self._repaired(point) and all(point != other for other, _ in self._points):
-                self._points.append((point, seed))
+        self._tried = len(_SEEDS) if len(knowledge.facts) > MAX_FACTS else 0
 
-    def __len__(self) -> int:
-        return len(self._points)
+    def any(self) -> bool:
+        """Whether there is a point."""
+        return next(self._all(), None) is not None
 
     def seen(self, expr: Expr) -> tuple[bool, bool, bool]:
         """Whether the expression is below 0, is 0, and is above 0, at some point."""
         below = zero = above = False
-        for point, default in self._points:
+        for point, default in self._all():
             value = self._value(expr, point, default)
             if value is not None:
                 below, zero, above = below or value < 0, zero or value == 0, above or value > 0
+                if below and above:
+                    break
         return below, zero, above
+
+    def _all(self) -> Iterator[tuple[Point, int]]:
+        yield from self._points
+        while self._tried < len(_SEEDS):
+            i = self._tried
+            self._tried += 1
+            point = {name: self._start(name, i, j) for j, name in enumerate(self._symbols())}
+            if self._repaired(point) and all(point != other for other, _ in self._points):
+                self._points.append((point, _SEEDS[i]))
+                yield self._points[-1]
+
+    def _symbols(self) -> list[str]:
+        if self._names is None:
+            names: set[str] = set(self._knowledge.ranges)
+            for expr in self._knowledge.facts:
+                names |= expr.symbols
+            for expr, _ in self._knowledge.congruences:
+                names |= expr.symbols
+            self._names = sorted(names)
+        return self._names
+
+    def _start(self, name: str, i: int, j: int) -> int:
+        """The value of the j-th symbol at the i-th point, before repairs: an end of its range, or anywhere in it."""
+        known = self._knowledge.ranges.get(name)
+        if i % 4 == 1 and known is not None and known.high is not None:
+            return known.high
+        return self._clamp(name, _SEEDS[i] + i * j)
 
     def _value(self, expr: Expr, point: Point, default: int) -> int | None:
         if not expr.symbols <= point.keys():
@@ -72,11 +92,6 @@ class Witnesses:
         elif known.low is not None and known.high is not None:
             value = known.low + value % (known.high - known.low + 1)
         return value if known.high is None or value <= known.high else known.high - value % 7
-
-    def _end(self, name: str, side: int, value: int) -> int:
-        known = self._knowledge.ranges.get(name)
-        end = None if known is None else known.high if side else known.low
-        return self._clamp(name, value) if end is None else end
 
     def _repaired(self, point: Point) -> bool:
         """Move the point until every fact holds, one symbol at a time; whether that worked."""

@@ -9,6 +9,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.target import Target
 
+from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.simt.structure import KernelOp
 from tilewright.lowering.simt_to_cuda.source import emit_module
 
 
@@ -20,5 +22,7 @@ class CudaTarget(Target):
     arch: str = "sm_80"
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
-        """Write the source to `output`. Raises TilewrightError at an op that has no C++."""
+        """Write the source to `output`. Raises TilewrightError at an op that has no C++, or where no kernel is simt."""
+        if not any(isinstance(op, KernelOp) for op in module.ops):
+            raise TilewrightError("target cuda: expected a simt.kernel in the module, got none: run tile-to-simt first")
         output.write(emit_module(module, self.arch))

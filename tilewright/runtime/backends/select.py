@@ -30,7 +30,7 @@ def choose(target: str, arch: str | None) -> Choice:
     or cpu where there is a C++ compiler and much to do."""
     if target not in TARGETS:
         raise TilewrightError(f"target: expected one of {', '.join(TARGETS)}, got {target!r}")
-    if arch is not None and re.fullmatch(r"sm_[0-9]{2,3}[af]?", arch) is None:
+    if arch is not None and re.fullmatch(r"sm_[0-9]{2,3}[af]?", str(arch)) is None:
         raise TilewrightError(f"arch: expected sm_<number> such as sm_80 or sm_90a, got {arch!r}")
     if arch is not None and int(re.sub(r"\D", "", arch)) < 80:
         raise TilewrightError(f"arch: expected sm_80 or later, got {arch!r}")

@@ -86,14 +86,21 @@ class SimBackend(HostBackend):
 
 
 class _ProgressBar:
-    """A line on standard error: share done and time left."""
+    """Share done and time left on standard error: one line that is rewritten, or in a log a line for each tenth."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.start = time.perf_counter()
+        self.rewrites = sys.stderr.isatty()
+        self.tenths = 0
 
     def __call__(self, done: int, total: int) -> None:
         left = (time.perf_counter() - self.start) / done * (total - done)
+        if not self.rewrites:
+            if 10 * done // total > self.tenths:
+                self.tenths = 10 * done // total
+                sys.stderr.write(f"sim {self.name} {10 * self.tenths}% {left:.0f} s left\n")
+            return
         filled = 30 * done // total
         bar = "#" * filled + "." * (30 - filled)
         sys.stderr.write(f"\rsim {self.name} [{bar}] {100 * done // total:3d}% {left:5.0f} s left")
@@ -101,7 +108,8 @@ class _ProgressBar:
 
     def close(self) -> None:
         """End the line."""
-        sys.stderr.write("\n")
+        if self.rewrites:
+            sys.stderr.write("\n")
 
 
 def _buffers(launch: HostLaunch) -> list[Buffer]:

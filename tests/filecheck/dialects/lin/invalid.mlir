@@ -403,6 +403,76 @@ func.func @case(%a: tensor<?x?xf32, #sym.dims<M, K>>) {
 
 sym.symbol @M
 sym.symbol @K
+func.func @case(%a: tensor<4xi32>) {
+  // expected-error@+1 {{expected one float type for operand and result, got i32, i32}}
+  %r = lin.clamp %a low 0.0 high 1.0 : tensor<4xi32> -> tensor<4xi32>
+  func.return
+}
+
+// -----
+
+sym.symbol @M
+sym.symbol @K
+func.func @case(%a: tensor<4xf32>) {
+  // expected-error@+1 {{expected one float type for operand and result, got f32, f16}}
+  %r = lin.clamp %a low 0.0 high 1.0 : tensor<4xf32> -> tensor<4xf16>
+  func.return
+}
+
+// -----
+
+sym.symbol @M
+sym.symbol @K
+func.func @case(%a: tensor<?xf32, #sym.dims<M>>) {
+  // expected-error@+1 {{expected finite f32 numbers low <= high, got 2.0 and 1.0}}
+  %r = lin.clamp %a low 2.0 high 1.0 : tensor<?xf32, #sym.dims<M>> -> tensor<?xf32, #sym.dims<M>>
+  func.return
+}
+
+// -----
+
+sym.symbol @M
+sym.symbol @K
+func.func @case(%a: tensor<?xf32, #sym.dims<M>>) {
+  // expected-error@+1 {{expected finite f32 numbers low <= high, got 0.0 and inf}}
+  %r = lin.clamp %a low 0.0 high 1.0e39 : tensor<?xf32, #sym.dims<M>> -> tensor<?xf32, #sym.dims<M>>
+  func.return
+}
+
+// -----
+
+sym.symbol @M
+sym.symbol @K
+func.func @case(%a: tensor<?xf32, #sym.dims<M>>) {
+  // expected-error@+1 {{expected finite f32 numbers low <= high, got nan and 1.0}}
+  %r = "lin.clamp"(%a) <{low = 0x7FC00000 : f32, high = 1.0 : f32}> : (tensor<?xf32, #sym.dims<M>>) -> tensor<?xf32, #sym.dims<M>>
+  func.return
+}
+
+// -----
+
+sym.symbol @M
+sym.symbol @K
+func.func @case(%a: tensor<?xf32, #sym.dims<M>>) {
+  // expected-error@+1 {{expected float literal}}
+  %r = lin.clamp %a low 0 high 1.0 : tensor<?xf32, #sym.dims<M>> -> tensor<?xf32, #sym.dims<M>>
+  func.return
+}
+
+// -----
+
+sym.symbol @M
+sym.symbol @K
+func.func @case(%a: tensor<?xf32, #sym.dims<M>>) {
+  // expected-error@+1 {{expected result type tensor<?xf32, #sym.dims<M>>, got tensor<?xf32, #sym.dims<K>>}}
+  %r = lin.clamp %a low 0.0 high 1.0 : tensor<?xf32, #sym.dims<M>> -> tensor<?xf32, #sym.dims<K>>
+  func.return
+}
+
+// -----
+
+sym.symbol @M
+sym.symbol @K
 func.func @case(%a: tensor<?xf32, #sym.dims<M>>) {
   // expected-error@+1 {{expected only lin.generic ops inside, got lin.softmax}}
   %r = lin.group ins(%a : tensor<?xf32, #sym.dims<M>>) -> tensor<?xf32, #sym.dims<M>> {

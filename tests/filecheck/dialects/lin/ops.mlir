@@ -57,6 +57,9 @@ func.func @operands(%s: f32, %t: tensor<f32>, %u: tensor<?x1xf32, #sym.dims<M, 1
 // CHECK: %y = lin.softmax %c axis 1 : tensor<?x?xf32, #sym.dims<M, N>> -> tensor<?x?xf32, #sym.dims<M, N>>
 // CHECK: %t = lin.transpose %y perm [1, 0] : tensor<?x?xf32, #sym.dims<M, N>> -> tensor<?x?xf32, #sym.dims<N, M>>
 // CHECK: lin.cast %t : tensor<?x?xf32, #sym.dims<N, M>> -> tensor<?x?xf16, #sym.dims<N, M>>
+// CHECK: lin.clamp %h low 0.000000e+00 high 6.000000e+00 {note = "relu6"} : tensor<?x?xf16, #sym.dims<N, M>> -> tensor<?x?xf16, #sym.dims<N, M>>
+// CHECK: lin.clamp %row low -1.000000e-01 high 1.6777218e+07 : tensor<?xf32, #sym.dims<K>> -> tensor<?xf32, #sym.dims<K>>
+// CHECK: lin.clamp %row low -3.4028235e+38 high -0.000000e+00 : tensor<?xf32, #sym.dims<K>> -> tensor<?xf32, #sym.dims<K>>
 func.func @named(%a: !A, %b: !B, %row: tensor<?xf32, #sym.dims<K>>, %s: f32, %p: tensor<?x4x?xbf16, #sym.dims<M, 4, K>>, %q: tensor<?x?x8xbf16, #sym.dims<M, K, 8>>) -> !R {
   %m = lin.map ins(%a, %row, %s : !A, tensor<?xf32, #sym.dims<K>>, f32) -> !A {
   ^bb0(%x: f32, %y: f32, %z: f32):
@@ -72,6 +75,9 @@ func.func @named(%a: !A, %b: !B, %row: tensor<?xf32, #sym.dims<K>>, %s: f32, %p:
   %y = lin.softmax %c axis 1 : !C -> !C
   %t = lin.transpose %y perm [1, 0] : !C -> tensor<?x?xf32, #sym.dims<N, M>>
   %h = lin.cast %t : tensor<?x?xf32, #sym.dims<N, M>> -> tensor<?x?xf16, #sym.dims<N, M>>
+  %l = lin.clamp %h low 0.0 high 6.0 {note = "relu6"} : tensor<?x?xf16, #sym.dims<N, M>> -> tensor<?x?xf16, #sym.dims<N, M>>
+  %l1 = lin.clamp %row low -0.1 high 16777218.0 : tensor<?xf32, #sym.dims<K>> -> tensor<?xf32, #sym.dims<K>>
+  %l2 = lin.clamp %row low -3.4028234663852886e38 high -0.0 : tensor<?xf32, #sym.dims<K>> -> tensor<?xf32, #sym.dims<K>>
   func.return %r : !R
 }
 
