@@ -113,12 +113,12 @@ def _minimum(a: Array, b: Array) -> Array:
 
 
 def _integer(fn: _Binary) -> ScalarFn:
-    """Signed integers of the operand's width; results wrap. i1 is computed as 8 bits of which the last counts."""
+    """Signed integers of the operand's width; results wrap. i1 is -1 or 0 in 8 bits, of which the last counts."""
 
     def run(op: Operation, args: Sequence[Array], mode: Mode) -> Array:
         element_type = op.operands[0].type
         if integer_width(element_type) == 1:
-            narrow = np.asarray(fn(*(np.asarray(a).astype(np.int8) for a in args)))
+            narrow = np.asarray(fn(*(-np.asarray(a).astype(np.int8) for a in args)))
             return (narrow & 1).astype(np.bool_)
         return np.asarray(fn(args[0], args[1])).astype(integer_dtype(element_type), copy=False)
 

@@ -67,25 +67,15 @@ def execute(console: Console, arguments: CliArguments) -> int:
     kernel = compile_module(module, arguments.backend, arguments.arch, function.sym_name.data)
     compiling = time.perf_counter() - started
     say(f"entry    @{kernel.name}\n")
-<<<<<<< HEAD
-    say(f"dims     {', '.join(f'{k} = {v}' for k, v in sizes.items()) or 'none'}\n")
-=======
     say(f"dims     {spelled(sizes)}\n")
-    say(f"backend  {kernel.backend} ({kernel.backend_reason})\n")
->>>>>>> main
     console.stdout.flush()
     lowering = kernel.compile_seconds
     started = time.perf_counter()
     results = as_list(kernel(*call.inputs, force=arguments.force))
     took = time.perf_counter() - started
     lowering = kernel.compile_seconds - lowering
-<<<<<<< HEAD
     # With backend auto the sizes have a say in it.
     say(f"backend  {kernel.backend} ({kernel.backend_reason})\n")
-    many = isinstance(returned, tuple)
-    results = list(cast("tuple[np.ndarray[Any, Any], ...]", returned)) if many else [returned]
-=======
->>>>>>> main
     for number, (result, type_) in enumerate(zip(results, function.function_type.outputs.data, strict=True)):
         say(f"result   {number}: {list(result.shape)} {parameter_of(type_, '').dtype}\n")
     say(f"compile  {compiling + lowering:.3f} s\nrun      {max(0.0, took - lowering):.6f} s\n")

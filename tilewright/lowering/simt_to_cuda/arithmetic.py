@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import BFloat16Type, Float16Type
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, IntegerAttr
 from xdsl.ir import Attribute, Operation
 
 from tilewright.lowering.simt_to_cuda.types import c_type, integer_width, is_short_float, literal, unsigned_type
@@ -82,11 +82,16 @@ def _wrapping(sign: str, of_bool: str) -> Write:
     return write
 
 
-def _division(function: str, read: Callable[[Attribute, str], str]) -> Write:
-    """Quotient or remainder that rounds to zero. Both operands get one type, as the wrappers are templates."""
+def _division(sign: str, function: str, read: Callable[[Attribute, str], str]) -> Write:
+    """Quotient or remainder that rounds to zero: plain where the divisor is a constant that divides everything, else by
+    a wrapper, a template to which both operands have one type."""
 
     def write(w: Writer, op: Any) -> None:
         t = op.result.type
+        divisor = op.rhs.owner.value if isinstance(op.rhs.owner, arith.ConstantOp) else None
+        if isinstance(divisor, IntegerAttr) and divisor.value.data > 0 and integer_width(t) != 1:
+            w.result(op, cast_to(t, f"{read(t, w.name(op.lhs))} {sign} {read(t, w.name(op.rhs))}"))
+            return
         kind = "int" if (integer_width(t) or 64) < 32 else unsigned_type(t) if read is unsigned else c_type(t)
         w.result(op, cast_to(t, f"{function}<{kind}>({read(t, w.name(op.lhs))}, {read(t, w.name(op.rhs))})"))
 
@@ -245,10 +250,10 @@ ARITHMETIC: dict[type[Operation], Write] = {
     arith.AddiOp: _wrapping("+", "^"),
     arith.SubiOp: _wrapping("-", "^"),
     arith.MuliOp: _wrapping("*", "&"),
-    arith.DivSIOp: _division("tw_quotient", signed),
-    arith.DivUIOp: _division("tw_quotient", unsigned),
-    arith.RemSIOp: _division("tw_remainder", signed),
-    arith.RemUIOp: _division("tw_remainder", unsigned),
+    arith.DivSIOp: _division("/", "tw_quotient", signed),
+    arith.DivUIOp: _division("/", "tw_quotient", unsigned),
+    arith.RemSIOp: _division("%", "tw_remainder", signed),
+    arith.RemUIOp: _division("%", "tw_remainder", unsigned),
     arith.FloorDivSIOp: _rounded_division("tw_floordiv"),
     arith.CeilDivSIOp: _rounded_division("tw_ceildiv"),
     arith.CeilDivUIOp: _ceil_division_unsigned,

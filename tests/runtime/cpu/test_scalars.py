@@ -1,0 +1,97 @@
+"""Every scalar op of every type, compiled for the CPU from the source for the GPU, in one translation unit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from xdsl.ir import Operation
+
+from tests.lowering.scalar_cases import CASES, Case, kernel_text
+from tests.lowering.scalar_inputs import DTYPES, EXACT, THREADS, assert_near, expected, operands
+from tests.lowering.support import parsed
+from tests.runtime.cpu.support import assert_same_bits, launch, on_simulator, ulps_apart
+from tilewright.dialects.simt.structure import KernelOp
+from tilewright.lowering.simt_to_cuda import emit_module
+from tilewright.runtime.cpu_unit import CpuKernel, CpuSource, build
+from tilewright.runtime.scalar_ops import SCALAR_OPS
+
+pytestmark = pytest.mark.cxx
+
+OPEN_ZEROS = ("arith.maxnumf", "arith.minnumf")
+"""Which of 0.0 and -0.0 is the greater is open."""
+
+
+@pytest.fixture(scope="module")
+def kernels() -> list[tuple[Case, KernelOp, CpuKernel]]:
+    module = parsed("".join(kernel_text(i, case) for i, case in enumerate(CASES)))
+    ops = [op for op in module.ops if isinstance(op, KernelOp)]
+    text = emit_module(module)
+    return list(zip(CASES, ops, build([CpuSource(op, text) for op in ops]), strict=True))
+
+
+def results(case: Case, kernel: CpuKernel) -> np.ndarray:
+    x, y = operands(case), np.zeros(THREADS, DTYPES[case.result])
+    launch(kernel, [x, y], [], 1)
+    return y
+
+
+def op_of(kernel: KernelOp, case: Case) -> Operation:
+    return next(op for op in kernel.walk() if op.name == case.op)
+
+
+def test_results_are_those_of_mathematics(kernels: list[tuple[Case, KernelOp, CpuKernel]]) -> None:
+    problems: list[str] = []
+    for case, op, kernel in kernels:
+        try:
+            assert_near(case, results(case, kernel), expected(case, op, operands(case)))
+        except AssertionError as problem:
+            problems.append(f"{case.name}: {problem}")
+    assert problems == []
+
+
+def test_results_are_the_simulators(kernels: list[tuple[Case, KernelOp, CpuKernel]]) -> None:
+    """Bits; one unit in the last place for functions that are computed in f64 and rounded."""
+    compared = 0
+    problems: list[str] = []
+    for case, op, kernel in kernels:
+        # The simulator does not know all ops, and fuses no f64.
+        if type(op_of(op, case)) not in SCALAR_OPS or (case.op, case.source) == ("math.fma", "f64"):
+            continue
+        compared += 1
+        x, simulated, got = operands(case), np.zeros(THREADS, DTYPES[case.result]), results(case, kernel)
+        on_simulator(op, [x, simulated], [], 1)
+        if case.op in OPEN_ZEROS:
+            simulated[simulated == 0] = got[got == 0] = 0
+        try:
+            if case.op.startswith(EXACT) or case.op == "math.sqrt" or case.result.startswith("i"):
+                assert_same_bits(got, simulated, case.name)
+            else:
+                # f64 itself has no wider type to be computed in: two libraries, each within one unit.
+                assert ulps_apart(got, simulated).max() <= (2 if case.source == "f64" else 1), case.name
+        except AssertionError as problem:
+            problems.append(str(problem))
+    assert problems == []
+    assert compared > 250
+
+
+def test_division_by_zero_ends_no_process_and_is_zero() -> None:
+    """Lanes beyond the end of a tensor divide what they are filled with; the processor would trap."""
+    cases = [
+        Case(f"arith.{name}", f"arith.{name} %a, %b : {t}", t, t)
+        for name in ("divsi", "divui", "remsi", "remui", "floordivsi", "ceildivsi", "ceildivui")
+        for t in ("i1", "i8", "i32", "i64")
+    ]
+    module = parsed("".join(kernel_text(i, case) for i, case in enumerate(cases)))
+    ops = [op for op in module.ops if isinstance(op, KernelOp)]
+    for case, op, kernel in zip(cases, ops, build([CpuSource(o, emit_module(module)) for o in ops]), strict=True):
+        dtype = DTYPES[case.source]
+        x = np.zeros(3 * THREADS, dtype)
+        x[:4] = 1
+        if case.source != "i1":
+            # By zero, and the least number by -1.
+            x[1], x[THREADS + 1] = np.iinfo(dtype).min, -1
+        y, simulated = np.ones(THREADS, dtype), np.ones(THREADS, dtype)
+        launch(kernel, [x, y], [], 1)
+        on_simulator(op, [x, simulated], [], 1)
+        assert y[0] == 0, case.name
+        np.testing.assert_array_equal(y, simulated, case.name)
