@@ -43,7 +43,8 @@ class Query:
     names: tuple[str, ...] = field(default=())
 
 
-def _queries() -> list[Query]:
+def queries() -> list[Query]:
+    """The kinds of query that shapes and addresses give rise to."""
     size: Mapping[str, Any] = {}
     return [
         Query("Q1 (S+1)-S == 1", {"S": size}, (), "(S + 1) - S == 1", "{[S]: S >= 0 and not ((S + 1) - S = 1)}",
@@ -104,7 +105,7 @@ def own(query: Query, relations: list[Relation]) -> str:
     return facts.prove(relations[-1]).value
 
 
-def _texts(query: Query) -> tuple[str, ...]:
+def texts_of(query: Query) -> tuple[str, ...]:
     return query.given if query.asked == "contradiction" else (*query.given, query.asked)
 
 
@@ -128,7 +129,7 @@ def by_z3(query: Query) -> str:
 
 def measure(query: Query, repeats: int) -> dict[str, Any]:
     """Times and answers of one query."""
-    texts = _texts(query)
+    texts = texts_of(query)
     relations = [parse_relation(t) for t in texts]
     answers = {"own": own(query, relations), "z3": by_z3(query)}
     row: dict[str, Any] = {
@@ -171,7 +172,7 @@ def main() -> int:
     options = parser.parse_args()
     import z3
 
-    rows = {query.name: measure(query, options.repeats) for query in _queries()}
+    rows = {query.name: measure(query, options.repeats) for query in queries()}
     print(f"{'query':34}{'query us':>10}{'text us':>10}{'isl us':>10}{'z3 us':>10}  limit met")
     for name, row in rows.items():
         isl = "-" if row["isl_us"] is None else f"{row['isl_us']:.1f}"

@@ -150,6 +150,8 @@ def main() -> int:
             line = (
                 f"{total.cases}/{options.cases} cases, {len(total.wrong)} wrong, {100 * total.share('all'):.2f}% proved"
             )
+            for fault in tally.wrong:
+                print(f"\nwrong: {fault}", file=sys.stderr)
             print(f"\r{line}", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
     result = summary(total, options.first)

@@ -41,6 +41,7 @@ class Sim:
         grid: int = 1,
         level: Any = "check",
         batch: int | None = None,
+        blocks: Sequence[int] | None = None,
         vectorise: bool = True,
         progress: Callable[[int, int], None] | None = None,
     ) -> Report:
@@ -48,7 +49,7 @@ class Sim:
         kernel = self.kernel(body, arguments, threads, smem, params)
         memory = [b if isinstance(b, Buffer) else Buffer(b) for b in buffers]
         program = compile_kernel(kernel, level, aliased=overlap(memory), vectorise=vectorise)
-        return program.run(memory, scalars, grid=grid, batch=batch, progress=progress)
+        return program.run(memory, scalars, grid=grid, blocks=blocks, batch=batch, progress=progress)
 
     def counts(self, report: Report, op_name: str, space: str) -> SiteCounts:
         """The counters of the only access of this kind."""

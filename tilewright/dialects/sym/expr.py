@@ -46,18 +46,25 @@ class Atom:
     `args` is empty for a symbol, (numerator, denominator) for a floordiv and the operands for min and max.
     """
 
+    symbols: frozenset[str]
+    order: tuple[int, str]
+
     __slots__ = ("__weakref__", "alone", "args", "depth", "kind", "name", "order", "size", "symbols")
 
     def __init__(self, kind: AtomKind, name: str, args: tuple[Expr, ...]) -> None:
         self.kind: AtomKind = kind
         self.name = name
         self.args = args
-        self.depth = 2 + max((a.depth for a in args), default=-2)
-        self.size = sum(a.size for a in args) or 1
-        self.symbols: frozenset[str] = (
-            frozenset((name,)) if kind == "symbol" else frozenset[str]().union(*(a.symbols for a in args))
-        )
-        self.order = (_RANK[kind], name or "(" + ",".join(a.sort_key for a in args) + ")")
+        if kind == "symbol":
+            self.depth = 0
+            self.size = 1
+            self.symbols = frozenset((name,))
+            self.order = (0, name)
+        else:
+            self.depth = 2 + max(a.depth for a in args)
+            self.size = sum(a.size for a in args) or 1
+            self.symbols = frozenset[str]().union(*(a.symbols for a in args))
+            self.order = (_RANK[kind], "(" + ",".join(a.sort_key for a in args) + ")")
         self.alone = (-1, (self.order,))
 
     def __repr__(self) -> str:
@@ -349,9 +356,25 @@ def total(summands: Iterable[Expr]) -> Expr:
 
 def add_scaled(left: Expr, right: Expr | int, factor: int) -> Expr:
     """`left + factor * right`."""
-    result = dict(left.terms)
-    for m, c in as_expr(right).terms:
-        result[m] = result.get(m, 0) + factor * c
+    if isinstance(right, int):
+        return combine(left, 1, constant=factor * right) if right else left
+    if not right.terms:
+        return left
+    return combine(left, 1, right, factor)
+
+
+def combine(
+    left: Expr, times: int, right: Expr | None = None, factor: int = 0, monomial: Monomial = (), constant: int = 0
+) -> Expr:
+    """`times * left + factor * monomial * right + constant`, made at once; proofs live on such sums."""
+    result = dict(left.terms) if times == 1 else {m: times * c for m, c in left.terms}
+    if right is not None:
+        for m, c in right.terms:
+            if monomial:
+                m = multiply_monomials(m, monomial)
+            result[m] = result.get(m, 0) + factor * c
+    if constant:
+        result[()] = result.get((), 0) + constant
     return _make(result)
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.sym.bounds import Interval
-from tilewright.dialects.sym.expr import Expr, as_expr, check_name, from_terms
+from tilewright.dialects.sym.expr import Expr, as_expr, check_name, combine, from_terms
 from tilewright.dialects.sym.forms import Statement, as_congruence, content
 from tilewright.dialects.sym.knowledge import Knowledge
 from tilewright.dialects.sym.operators import replace_atom
@@ -148,7 +148,7 @@ class Facts:
             return None
         for expr, why in knowledge.facts.items():
             # Facts refuted by the others, such as S*T >= W + 1 and W >= S*T.
-            found = nonnegative(knowledge, -expr - 1, depth=REFUTE_DEPTH)
+            found = nonnegative(knowledge, combine(expr, -1, constant=-1), depth=REFUTE_DEPTH)
             if found is not None:
                 return Conflict(frozenset(map(str, why | found)), "")
         return None
@@ -181,7 +181,10 @@ class Facts:
             below, zero, above = knowledge.witnesses().seen(expr)
             if not below and nonnegative(knowledge, expr) is not None:
                 return Answer.PROVED
-            if not (zero or above) and nonnegative(knowledge, -expr - 1, depth=REFUTE_DEPTH) is not None:
+            if (
+                not (zero or above)
+                and nonnegative(knowledge, combine(expr, -1, constant=-1), depth=REFUTE_DEPTH) is not None
+            ):
                 return Answer.DISPROVED
             return Answer.UNKNOWN
         stated = relation.lhs - relation.rhs
@@ -218,7 +221,11 @@ class Facts:
         # Only expr > 0 or expr < 0 throughout refutes the equality.
         if not zero and not below and nonnegative(knowledge, expr - 1, depth=REFUTE_DEPTH) is not None:
             return Answer.DISPROVED
-        if not zero and not above and nonnegative(knowledge, -expr - 1, depth=REFUTE_DEPTH) is not None:
+        if (
+            not zero
+            and not above
+            and nonnegative(knowledge, combine(expr, -1, constant=-1), depth=REFUTE_DEPTH) is not None
+        ):
             return Answer.DISPROVED
         return Answer.UNKNOWN
 
@@ -252,15 +259,16 @@ class Facts:
 
 def _as_nonnegative(relation: Relation) -> Expr:
     """The expression that is at least 0 exactly where an inequality of integers holds; one side of an equality."""
+    lhs, rhs = relation.lhs, relation.rhs
     match relation.op:
         case ">=" | "==":
-            return relation.lhs - relation.rhs
+            return lhs - rhs
         case ">":
-            return relation.lhs - relation.rhs - 1
+            return combine(lhs, 1, rhs, -1, constant=-1)
         case "<=":
-            return relation.rhs - relation.lhs
+            return rhs - lhs
         case _:
-            return relation.rhs - relation.lhs - 1
+            return combine(rhs, 1, lhs, -1, constant=-1)
 
 
 def _is_affine(expr: Expr) -> bool:

@@ -7,6 +7,7 @@ from math import gcd
 from typing import TypeAlias
 
 from tilewright.dialects.sym.expr import Atom, Expr, from_terms
+from tilewright.dialects.sym.remainders import take_remainder
 
 Reasons: TypeAlias = "frozenset[Statement]"
 
@@ -48,20 +49,19 @@ def tighten(expr: Expr) -> Expr:
 
 def as_congruence(expr: Expr) -> tuple[Expr, int, int] | None:
     """(f, k, r) when `expr == 0` says `f mod k == r`, else None; no value satisfies it when r is not in 0..k-1."""
-    for monomial, coefficient in expr.terms:
-        if len(monomial) != 1 or monomial[0].kind != "floordiv":
-            continue
-        numerator, denominator = monomial[0].args
-        size = denominator.constant
-        if size is None or coefficient % size:
-            continue
-        scale = -coefficient // size
-        rest = expr - (numerator - denominator * from_terms({monomial: 1})) * scale
-        if rest.constant is not None:
-            # scale * (f mod k) + rest == 0
-            if rest.constant % scale:
-                return numerator, size, -1
-            return numerator, size, -rest.constant // scale
+    for monomial, _ in expr.terms:
+        for atom in monomial:
+            if len(monomial) != 1 or atom.kind != "floordiv" or (size := atom.args[1].constant) is None:
+                continue
+            rest = dict(expr.terms)
+            piece = take_remainder(rest, monomial, atom)
+            if piece is None or any(rest):
+                continue
+            # scale * (f mod k) + offset == 0, where the piece was all but a constant.
+            offset = rest.get((), 0)
+            if offset % piece.scale:
+                return piece.numerator, size, -1
+            return piece.numerator, size, -offset // piece.scale
     return None
 
 

@@ -177,8 +177,10 @@ class Knowledge:
         return _NONE.union(*sets, *self.facts.values(), *self.congruences.values(), *self.rules.values())
 
     def _run(self, statements: list[tuple[str, Expr, int, Reasons]]) -> None:
-        self._queue.extend(statements)
         self._forget()
+        if not statements and not self._queue:
+            return
+        self._queue.extend(statements)
         done = 0
         while self._queue and self.contradiction is None and done < MAX_QUEUE:
             done += 1
@@ -249,7 +251,9 @@ class Knowledge:
         return expr, reasons
 
     def _narrow(self, name: str, low: int | None, high: int | None, reasons: Reasons) -> None:
-        known = self.ranges.setdefault(name, SymbolRange())
+        known = self.ranges.get(name)
+        if known is None:
+            known = self.ranges[name] = SymbolRange()
         changed = False
         if low is not None and (known.low is None or low > known.low):
             if low >= 1 and (known.low is None or known.low < 1):

@@ -58,7 +58,11 @@ def _substitute_atom(atom: Atom, values: Mapping[str, Expr | int]) -> Expr:
 def replace_atom(expr: Expr, old: Atom, new: Expr) -> Expr:
     """`expr` with every occurrence of `old`, those inside other atoms included, replaced by `new`."""
     products: list[Expr] = []
+    kept: dict[Monomial, int] = {}
     for monomial, coefficient in expr.terms:
+        if all(atom is not old and not old.symbols <= atom.symbols for atom in monomial):
+            kept[monomial] = coefficient
+            continue
         product = Expr.const(coefficient)
         for atom in monomial:
             if atom is old:
@@ -69,7 +73,9 @@ def replace_atom(expr: Expr, old: Atom, new: Expr) -> Expr:
                 factor = rebuild_atom(atom.kind, [replace_atom(a, old, new) for a in atom.args])
             product = product * factor
         products.append(product)
-    return total(products)
+    if kept:
+        products.append(from_terms(kept))
+    return products[0] if len(products) == 1 else total(products)
 
 
 def rebuild_atom(kind: AtomKind, args: Sequence[Expr]) -> Expr:

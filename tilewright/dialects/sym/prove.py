@@ -20,7 +20,7 @@ from tilewright.dialects.sym import bounds
 from tilewright.dialects.sym.bounds import Interval
 from tilewright.dialects.sym.boxes import prove_on_boxes
 from tilewright.dialects.sym.divisions import nested_definitions, positive_divisor, relaxed
-from tilewright.dialects.sym.expr import Atom, Expr, Monomial, divide_monomial, from_terms
+from tilewright.dialects.sym.expr import Atom, Expr, Monomial, combine, divide_monomial, from_terms
 from tilewright.dialects.sym.forms import Fact, Reasons, content, tighten
 from tilewright.dialects.sym.knowledge import Knowledge
 from tilewright.dialects.sym.operators import replace_atom
@@ -149,7 +149,7 @@ def _subtract(expr: Expr, coefficient: int, fact: Expr, fact_coefficient: int, f
     """
     common = gcd(coefficient, fact_coefficient)
     a, b = abs(fact_coefficient) // common, abs(coefficient) // common
-    return expr * a + (a - 1) - fact * from_terms({factor: b})
+    return combine(expr, a, fact, -b, factor, a - 1)
 
 
 def _worst_terms(knowledge: Knowledge, expr: Expr) -> list[tuple[Monomial, int]]:
@@ -185,10 +185,11 @@ def _definitions(knowledge: Knowledge, expr: Expr) -> Iterator[Fact]:
                 numerator, denominator = atom.args
                 if not positive_divisor(knowledge, denominator):
                     continue
-                remainder = numerator - denominator * value
-                reasons = _NONE if denominator.constant is not None else knowledge.range_reasons(denominator)
+                size = denominator.constant
+                reasons = _NONE if size is not None else knowledge.range_reasons(denominator)
+                remainder = numerator - (denominator * value if size is None else from_terms({(atom,): size}))
                 yield Fact(remainder, reasons)
-                yield Fact(denominator - 1 - remainder, reasons)
+                yield Fact(combine(denominator, 1, remainder, -1, constant=-1), reasons)
             else:
                 sign = 1 if atom.kind == "min" else -1
                 for operand in atom.args:
@@ -293,7 +294,7 @@ def decided(knowledge: Knowledge, expr: Expr) -> tuple[Expr, Reasons]:
     So `j floordiv N` is 0 where `0 <= j < N`, whatever the expression it stands in.
     """
     reasons = _NONE
-    if all(atom.kind == "symbol" for monomial, _ in expr.terms for atom in monomial):
+    if not expr.depth:
         return expr, reasons
     for atom in _symbolic_divisions(expr):
         found = knowledge.decided.get(atom)
@@ -309,12 +310,14 @@ def _decide(knowledge: Knowledge, atom: Atom) -> tuple[Expr | None, Reasons]:
     numerator, denominator = atom.args
     if positive_divisor(knowledge, denominator):
         for value in (0, -1):
-            rest = numerator - denominator * value
+            rest = numerator if value == 0 else numerator + denominator
             above = _Search(knowledge, DECIDE_STEPS).nonnegative(rest, 2, 0, ())
             below = (
                 None
                 if above is None
-                else _Search(knowledge, DECIDE_STEPS).nonnegative(denominator - 1 - rest, 2, 0, ())
+                else _Search(knowledge, DECIDE_STEPS).nonnegative(
+                    combine(denominator, 1, rest, -1, constant=-1), 2, 0, ()
+                )
             )
             if above is not None and below is not None:
                 return Expr.const(value), above | below | knowledge.range_reasons(denominator)
@@ -329,7 +332,8 @@ def _symbolic_divisions(expr: Expr) -> list[Atom]:
             if atom.kind == "symbol":
                 continue
             for arg in atom.args:
-                result.update(dict.fromkeys(_symbolic_divisions(arg)))
+                if arg.depth:
+                    result.update(dict.fromkeys(_symbolic_divisions(arg)))
             if atom.kind == "floordiv" and atom.args[1].constant is None:
                 result[atom] = None
     return list(result)

@@ -16,7 +16,8 @@ def simplified(knowledge: Knowledge, expr: Expr) -> Expr:
 
     `min(x, y) + max(x, y)` becomes `x + y`. The reasons are the ranges of the symbols of `expr`.
     """
-    if all(atom.kind == "symbol" for monomial, _ in expr.terms for atom in monomial):
+    if not expr.depth:
+        # Symbols alone.
         return expr
     products: list[Expr] = []
     changed = False

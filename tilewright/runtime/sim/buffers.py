@@ -1,4 +1,4 @@
-"""Global memory of a launch: flat arrays that the simulator reads and writes in place."""
+"""Global memory of a launch: flat arrays that the simulator reads and writes in place, or virtual memory."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from xdsl.ir import Attribute
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.runtime.numerics import Array, storage_dtype
+from tilewright.runtime.sim.virtual import VirtualMemory
 
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
     """One pointer argument: element 0 of the pointer is `data[offset]`.
 
-    `data` is a flat array in the element's storage dtype (bf16: ml_dtypes.bfloat16; i1: bool), written in place.
-    Element indices from `low` up to, not including, `high` may be accessed; by default all of `data`. `address` is the
-    byte address of `data[0]` as far as alignment and sectors go.
+    `data` is a flat array in the element's storage dtype (bf16: ml_dtypes.bfloat16; i1: bool), written in place, or
+    virtual memory, which overlaps only itself. Element indices from `low` up to, not including, `high` may be accessed;
+    by default all of `data`. `address` is the byte address of `data[0]` as far as alignment and sectors go.
     """
 
-    data: Array
+    data: Array | VirtualMemory
     offset: int = 0
     low: int | None = None
     high: int | None = None
@@ -38,7 +39,7 @@ class Buffer:
     def check(self, element: Attribute, name: str) -> None:
         """TilewrightError when the array cannot be the memory of pointer `name` to `element`."""
         dtype = storage_dtype(element)
-        if self.data.ndim != 1 or not self.data.flags.c_contiguous:
+        if not isinstance(self.data, VirtualMemory) and (self.data.ndim != 1 or not self.data.flags.c_contiguous):
             raise TilewrightError(f"{name}: expected a flat contiguous array, got shape {self.data.shape}")
         if self.data.dtype != dtype:
             raise TilewrightError(f"{name}: expected elements of dtype {dtype}, got {self.data.dtype}")

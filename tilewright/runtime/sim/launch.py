@@ -4,11 +4,13 @@
 
 Levels: `fast` computes; `count` also counts requests, sectors and wavefronts for each access; `check` also looks for
 races and other faults. A kernel that runs often is compiled once with `compile_kernel`, and run with `Program.run`.
+
+`blocks=[0, 5, 7]` runs these blocks alone; on virtual memory (`sim/virtual.py`) that tries launches of any size.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +22,7 @@ from tilewright.dialects.location import location_of
 from tilewright.dialects.simt.memory import StoreOp
 from tilewright.dialects.simt.structure import KernelOp
 from tilewright.dialects.simt.types import GlobalType
+from tilewright.runtime.numerics import Array
 from tilewright.runtime.scalar_ops import carrier_dtype, quiet
 from tilewright.runtime.sim.addresses import address_values
 from tilewright.runtime.sim.buffers import Buffer
@@ -33,6 +36,7 @@ from tilewright.runtime.sim.report import Report, Site, SiteCounts
 from tilewright.runtime.sim.scalars import scalar_table
 from tilewright.runtime.sim.schedule import run_roles
 from tilewright.runtime.sim.state import BlockBarrier, Shared, State
+from tilewright.runtime.sim.virtual import VirtualMemory
 
 BATCH_BYTES = 256 << 20
 """Memory for the live values of the blocks that are simulated at once."""
@@ -68,25 +72,31 @@ class Program:
         scalars: Sequence[int | float],
         *,
         grid: int,
+        blocks: Sequence[int] | None = None,
         batch: int | None = None,
         progress: Progress | None = None,
     ) -> Report:
-        """Run all `grid` blocks on the buffers, in place; raises TilewrightError for arguments that do not fit."""
-        self._check_arguments(buffers, scalars, grid)
-        report = Report(self.level, grid, {site: SiteCounts() for site in self.access_sites})
+        """Run the `grid` blocks on the buffers, in place, or only those in `blocks`, in ascending order.
+
+        Raises TilewrightError for arguments that do not fit.
+        """
+        self._check_arguments(buffers, scalars, grid, blocks)
+        total = grid if blocks is None else len(set(blocks))
+        report = Report(self.level, total, {site: SiteCounts() for site in self.access_sites})
         order = GlobalOrder() if self.level == "check" else None
-        size = self.batch_size(grid) if batch is None else max(1, batch)
+        size = self.batch_size(total) if batch is None else max(1, batch)
+        done = 0
         with quiet():
-            for first in range(0, grid, size):
-                count = min(size, grid - first)
+            for first, count in batches(grid, blocks, size):
                 state = self._state(report, list(buffers), scalars, first, count)
                 if order is not None:
                     state.order = order
                     state.races = EpochModel(count, state.threads, state.shared.pitch // self.cell)
                 if not run_roles([self.body.drive(state)], report, first):
                     break
+                done += count
                 if progress is not None:
-                    progress(first + count, grid)
+                    progress(done, total)
         return report
 
     def _state(
@@ -99,10 +109,15 @@ class Program:
             state.env[slot] = np.full((1, 1), value, carrier_dtype(argument.type, "typed"))
         return state
 
-    def _check_arguments(self, buffers: Sequence[Buffer], scalars: Sequence[int | float], grid: int) -> None:
+    def _check_arguments(
+        self, buffers: Sequence[Buffer], scalars: Sequence[int | float], grid: int, blocks: Sequence[int] | None
+    ) -> None:
         name = self.kernel.sym_name.data
         if grid < 0:
             raise TilewrightError(f"{name}: expected a grid of at least 0 blocks, got {grid}")
+        outside = [block for block in blocks or () if not 0 <= block < grid]
+        if outside:
+            raise TilewrightError(f"{name}: expected blocks of a grid of {grid}, got block {outside[0]}")
         pointers = self.kernel.pointers
         if len(buffers) != len(pointers):
             raise TilewrightError(f"{name}: expected {len(pointers)} buffers, got {len(buffers)}")
@@ -121,6 +136,24 @@ class Program:
             raise TilewrightError(f"{name}: compiled for buffers that do not overlap, got buffers that do")
 
 
+def batches(grid: int, blocks: Sequence[int] | None, size: int) -> Iterator[tuple[int, int]]:
+    """(first block, count) of runs of at most `size` neighbouring blocks: of all `grid`, or of those in `blocks`."""
+    if blocks is None:
+        for first in range(0, grid, size):
+            yield first, min(size, grid - first)
+        return
+    first, count = 0, 0
+    for block in sorted(set(blocks)):
+        if count and (block > first + count or count == size):
+            yield first, count
+            count = 0
+        if not count:
+            first = block
+        count += 1
+    if count:
+        yield first, count
+
+
 def scalar_arguments(kernel: KernelOp) -> list[SSAValue]:
     """The scalar arguments of a kernel: those passed by value, then those bound to `params`."""
     return [*kernel.values, *kernel.scalars]
@@ -133,11 +166,17 @@ def overlap(buffers: Sequence[Buffer], kernel: KernelOp | None = None) -> bool:
         stores = {op.memory for op in kernel.walk() if isinstance(op, StoreOp)}
         written = {number for number, pointer in enumerate(kernel.pointers) if pointer in stores}
     return any(
-        np.may_share_memory(one.data, other.data)
+        _share(one.data, other.data)
         for i, one in enumerate(buffers)
         for j, other in enumerate(buffers)
         if i < j and (i in written or j in written)
     )
+
+
+def _share(one: Array | VirtualMemory, other: Array | VirtualMemory) -> bool:
+    if isinstance(one, VirtualMemory) or isinstance(other, VirtualMemory):
+        return one is other
+    return np.may_share_memory(one, other)
 
 
 def compile_kernel(kernel: KernelOp, level: Level = "fast", *, aliased: bool = True, vectorise: bool = True) -> Program:
@@ -181,10 +220,11 @@ def simulate(
     *,
     grid: int,
     level: Level = "fast",
+    blocks: Sequence[int] | None = None,
     batch: int | None = None,
     progress: Progress | None = None,
 ) -> Report:
-    """Run `grid` blocks of a kernel on `buffers`, one for each pointer, and `scalars`.
+    """Run `grid` blocks of a kernel, or those of them in `blocks`, on `buffers`, one for each pointer, and `scalars`.
 
     `scalars` are what goes by value, then the values of the kernel's `params`.
 
@@ -193,4 +233,4 @@ def simulate(
     that the simulator does not know, and below level `check` for an access outside its buffer.
     """
     program = compile_kernel(kernel, level, aliased=overlap(buffers, kernel))
-    return program.run(buffers, scalars, grid=grid, batch=batch, progress=progress)
+    return program.run(buffers, scalars, grid=grid, blocks=blocks, batch=batch, progress=progress)

@@ -20,10 +20,11 @@ from tilewright.dialects.simt.types import GlobalType, SharedType
 from tilewright.runtime.numerics import Array, round_to, storage_dtype
 from tilewright.runtime.scalar_ops import carrier_dtype
 from tilewright.runtime.sim.compiler import Compiled, CompileFn, Compiler, nothing
-from tilewright.runtime.sim.observers import Observer, observers
+from tilewright.runtime.sim.observers import Observer, observers, report_wrap
 from tilewright.runtime.sim.registers import RegisterAccess, check_initialised, memory_registers
 from tilewright.runtime.sim.report import Site
 from tilewright.runtime.sim.state import State
+from tilewright.runtime.sim.virtual import VirtualMemory
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +94,12 @@ class Access:
                 self.site.location,
             )
         state.fault("out-of-bounds", self.site, where, what, index)
+        # The observers will not see these lanes: say here if the address is wrong because it wrapped.
+        report_wrap(state, self.index, where, self.site)
         active = ~where if active is None else active & ~where
         return np.where(active, index, first), active
 
-    def positions(self, state: State, index: Array) -> tuple[Array, Array]:
+    def positions(self, state: State, index: Array) -> tuple[Array | VirtualMemory, Array]:
         """(flat memory, positions in it): (width if over 1, loop axes..., blocks or 1, threads or 1)."""
         if self.argument >= 0:
             buffer = state.buffers[self.argument]

@@ -139,6 +139,16 @@ def global_check(place: Place, writes: bool) -> Observer:
     return check
 
 
+def report_wrap(state: State, slot: int, lanes: Array | None, access: Site) -> None:
+    """Report the lanes in which the value in `slot`, used by this access, came from arithmetic that wrapped."""
+    found = state.poisoned.get(slot)
+    if found is not None:
+        where, site = found
+        if lanes is not None:
+            where = where & lanes
+        state.fault("index-wrap", site, where, f"32-bit arithmetic wraps on the way to the address of {access}")
+
+
 def wrap_check(place: Place, index_slot: int, mask_slot: int | None) -> Observer:
     """Reports an address, or the mask of an access, that was computed with 32-bit arithmetic that wrapped."""
 
@@ -146,13 +156,8 @@ def wrap_check(place: Place, index_slot: int, mask_slot: int | None) -> Observer
         if not state.poisoned:
             return
         for slot, lanes in ((index_slot, active), (mask_slot, state.mask)):
-            found = None if slot is None else state.poisoned.get(slot)
-            if found is None:
-                continue
-            where, site = found
-            if lanes is not None:
-                where = where & lanes
-            state.fault("index-wrap", site, where, f"32-bit arithmetic wraps on the way to the address of {place.site}")
+            if slot is not None:
+                report_wrap(state, slot, lanes, place.site)
 
     return check
 

@@ -13,6 +13,7 @@ import numpy as np
 from tilewright.runtime.numerics import Array
 from tilewright.runtime.sim.report import Site
 from tilewright.runtime.sim.state import State
+from tilewright.runtime.sim.virtual import VirtualMemory, virtual_zeros
 
 
 class RaceModel(Protocol):
@@ -160,7 +161,7 @@ class GlobalOrder:
     """
 
     def __init__(self) -> None:
-        self.writers: dict[int, Array] = {}
+        self.writers: dict[int, Array | VirtualMemory] = {}
 
     def _keys(self, state: State) -> Array:
         blocks = np.arange(state.first_block + 1, state.first_block + state.blocks + 1, dtype=np.int64)[:, None]
@@ -177,7 +178,8 @@ class GlobalOrder:
             if not writes:
                 return
             buffer = state.buffers[argument]
-            known = self.writers[argument] = np.zeros(max(0, buffer.end - buffer.first), np.int64)
+            make = virtual_zeros if isinstance(buffer.data, VirtualMemory) else np.zeros
+            known = self.writers[argument] = make(max(0, buffer.end - buffer.first), np.int64)
         keys = self._keys(state)
         shape = np.broadcast_shapes(elements.shape, keys.shape)
         at, keys = np.broadcast_to(elements, shape), np.broadcast_to(keys, shape)

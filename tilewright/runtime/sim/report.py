@@ -74,6 +74,7 @@ class Report:
 
     level: str
     blocks: int
+    """How many were run."""
     counts: dict[Site, SiteCounts] = field(default_factory=dict[Site, SiteCounts])
     diagnostics: list[Diagnostic] = field(default_factory=list[Diagnostic])
     _seen: dict[tuple[str, Site], Diagnostic] = field(default_factory=dict[tuple[str, Site], Diagnostic], repr=False)

@@ -1,0 +1,130 @@
+"""Entries compiled from text, the decision of a call, and a launch of it on virtual memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tilewright.dialects.parsing import parse_module
+from tilewright.dialects.registry import make_context
+from tilewright.runtime.backends.sim import SimBackend
+from tilewright.runtime.binding import Layout, contiguous
+from tilewright.runtime.kernel import Kernel
+from tilewright.runtime.plan import Site
+from tilewright.runtime.reference import compare, run_reference
+from tilewright.runtime.sim.buffers import Buffer
+from tilewright.runtime.sim.launch import compile_kernel
+from tilewright.runtime.sim.report import Report
+from tilewright.runtime.sim.virtual import VirtualMemory
+from tilewright.runtime.variants import CompiledEntry
+
+Array = np.ndarray[Any, Any]
+Shape = tuple[int, ...]
+
+
+def parsed(text: str, *symbols: str) -> Any:
+    """A verified module from text; symbols as `M` or `M {multiple_of = 8}` are declared in front of it."""
+    module = parse_module("\n".join([*(f"sym.symbol @{each}" for each in symbols), text]), "p.mlir", make_context())
+    module.verify()
+    return module
+
+
+def entry_of(text: str, *symbols: str) -> CompiledEntry:
+    """The entry @main of a text."""
+    return CompiledEntry(parsed(text, *symbols), "main", "sm_80")
+
+
+def map_program(shape: str, inputs: int = 1, body: str = "lin.yield %p0 : f32") -> str:
+    """@main: a map over f32 tensors of one symbolic shape such as "M, N"; `body` is over %p0, %p1, ..."""
+    sizes = [size.strip() for size in shape.split(",")]
+    kind = f"tensor<{''.join(s + 'x' if s.isdecimal() else '?x' for s in sizes)}f32, #sym.dims<{shape}>>"
+    arguments = ", ".join(f"%x{n} : {kind}" for n in range(inputs))
+    names = ", ".join(f"%x{n}" for n in range(inputs))
+    return f"""func.func @main({arguments}) -> {kind} {{
+  %r = lin.map ins({names} : {", ".join([kind] * inputs)}) -> {kind} {{
+  ^bb0({", ".join(f"%p{n}: f32" for n in range(inputs))}):
+    {body}
+  }}
+  func.return %r : {kind}
+}}
+"""
+
+
+def differences(entry: CompiledEntry, arrays: Sequence[Array], level: Any = "fast") -> list[str]:
+    """How the simulator's result of a call differs from the reference, and what level `check` finds; [] when all is
+    well."""
+    kernel = Kernel(entry, SimBackend(entry), "for the test")
+    given = [array.copy() for array in arrays]
+    results = kernel(*arrays)
+    found: list[str] = []
+    for number, (before, array) in enumerate(zip(given, arrays, strict=True)):
+        if not np.array_equal(before, array, equal_nan=True):
+            found.append(f"argument {number} was written")
+    plan = entry.plan
+    decision = plan.decide([Layout(a.shape, element_strides(a), a.ctypes.data) for a in arrays])
+    sizes = dict(zip(plan.symbols, decision.symbols, strict=True))
+    expected = run_reference(entry.module, "main", list(arrays), sizes)
+    for result, want in zip(results if isinstance(results, tuple | list) else [results], expected, strict=True):
+        if (mismatch := compare(np.asarray(result), want)) is not None:
+            found.append(str(mismatch))
+    return found
+
+
+def element_strides(array: Array) -> Shape:
+    """Strides in elements."""
+    return tuple(s // array.itemsize for s in array.strides)
+
+
+def chosen(entry: CompiledEntry, *tensors: Layout) -> list[Site]:
+    """The variants that a call with these tensors launches, in order."""
+    return [entry.plan.sites[each.site] for each in entry.plan.decide(list(tensors)).launches]
+
+
+def aligned(*shape: int) -> Layout:
+    """A contiguous tensor at an address that every vector divides."""
+    return Layout(shape, contiguous(shape), 1 << 20)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A launch in some of its blocks on virtual memory."""
+
+    site: Site
+    report: Report
+    stored: dict[int, Any]
+    """What was stored to the result, by position."""
+
+
+def sampled(
+    entry: CompiledEntry,
+    shapes: Sequence[Shape],
+    values: Callable[[Array], Array],
+    variant: str | None = None,
+) -> Trial:
+    """The one launch of a call on contiguous f32 tensors of these shapes, in its first, middle and last block.
+
+    Every argument holds `values(position)`. `variant` forces a variant ("general32") that the plan need not choose.
+    """
+    plan = entry.plan
+    decision = plan.decide([aligned(*shape) for shape in shapes])
+    (launch,) = decision.launches
+    site = plan.sites[launch.site]
+    if variant is not None:
+        site = next(each for name, each in entry.sites.items() if name == f"{site.kernel}/{variant}")
+    lowered = entry.lower(site)
+    memory = [VirtualMemory(int(np.prod(s, dtype=object)), np.float32, values) for s in (*shapes, *decision.results)]
+    program = compile_kernel(lowered.kernel, "check", aliased=False)
+    blocks = [0, launch.grid // 2, launch.grid - 1]
+    report = program.run(
+        [Buffer(each) for each in memory], lowered.scalars(decision.symbols), grid=launch.grid, blocks=blocks
+    )
+    return Trial(site, report, memory[-1].stored)
+
+
+def index_types(source: str) -> set[str]:
+    """The integer types in a kernel's source."""
+    return set(re.findall(r"\b(?:long long|int)\b", source))
