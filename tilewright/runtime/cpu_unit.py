@@ -31,6 +31,7 @@ MAX_WORKERS: Final = 32
 MAX_SMEM_BYTES: Final = 233472
 """Length of `tw_smem` in the shim."""
 
+_HEADERS = ("shim", "fibers", "launch")
 _SLOT_BYTES = 8
 _FAULT_WORDS = 6
 _DIVERGENCE, _SHUFFLE_DIVERGENCE, _DEADLOCK, _NO_MEMORY = 1, 2, 3, 4
@@ -139,8 +140,9 @@ def unit_text(sources: Sequence[CpuSource]) -> str:
 
 @cache
 def cpu_shim() -> str:
-    """The text of `tilewright_cpu_shim.hpp`."""
-    return files("tilewright.lowering").joinpath("tilewright_cpu_shim.hpp").read_text(encoding="utf-8")
+    """The headers that stand in front of the sources: the words of CUDA, fibers, and the launch."""
+    folder = files("tilewright.lowering")
+    return "\n".join(folder.joinpath(f"tilewright_cpu_{part}.hpp").read_text(encoding="utf-8") for part in _HEADERS)
 
 
 def worker_count() -> int:

@@ -48,7 +48,9 @@ def arguments(name: str) -> tuple[dict[str, int], list[Array], list[Any]]:
         return {"R": rows, "C": columns}, [x, y], []
     if name == "cast":
         # An even size: the kernel assumes it.
-        x = np.concatenate([normal(5 * N), np.float32([np.inf, -np.inf, np.nan, -0.0, 1e-40, 3e38, 1.00390625])])
+        x = np.concatenate(
+            [normal(5 * N), np.array([np.inf, -np.inf, np.nan, -0.0, 1e-40, 3e38, 1.00390625], np.float32)]
+        )
         return {"N": x.size}, [x, np.zeros(x.size, ml_dtypes.bfloat16)], []
     if name == "scale":
         return {"N": 1000}, [normal(1000), np.zeros(1000, np.float32)], [0.3, 700]

@@ -1,4 +1,7 @@
-"""Random tensor programs through the whole compiler: the simulator and the CPU give the same bits."""
+"""Random tensor programs through the whole compiler: the simulator and the CPU give the same bits.
+
+The two take their exponentials from different libraries, in f64; that this shows in f32 has odds of one in 2^30.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.passes.test_fusion_properties import programs
-from tests.runtime.cpu.support import Array, assert_same_bits, ulps_apart
+from tests.runtime.cpu.support import Array, assert_same_bits
 from tilewright.dialects.parsing import parse_module
 from tilewright.dialects.registry import make_context
 from tilewright.runtime import dtypes
@@ -19,7 +22,7 @@ pytestmark = pytest.mark.cxx
 
 
 @given(text=programs(), seed=st.integers(0, 1000), data=st.data())
-@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much], max_examples=20)
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 def test_programs(text: str, seed: int, data: st.DataObject) -> None:
     module = parse_module(text, "program.mlir", make_context())
     sim, cpu = compile_module(module, "sim"), compile_module(module, "cpu")
@@ -34,10 +37,7 @@ def test_programs(text: str, seed: int, data: st.DataObject) -> None:
         arrays.append((random.standard_normal(shape) * (8 if parameter.dtype == "i32" else 1)).astype(kind))
     simulated, computed = sim(*arrays), cpu(*arrays)
     for one, other in zip(_several(computed), _several(simulated), strict=True):
-        if "math.exp" in text or "softmax" in text:
-            assert one.dtype.kind not in "fV" or ulps_apart(one, other).max(initial=0) <= 4
-        else:
-            assert_same_bits(one, other)
+        assert_same_bits(one, other)
 
 
 def _several(results: object) -> list[Array]:

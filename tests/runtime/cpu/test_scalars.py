@@ -11,7 +11,7 @@ from tests.lowering.scalar_inputs import DTYPES, EXACT, THREADS, assert_near, ex
 from tests.lowering.support import parsed
 from tests.runtime.cpu.support import assert_same_bits, launch, on_simulator, ulps_apart
 from tilewright.dialects.simt.structure import KernelOp
-from tilewright.lowering.simt_to_cuda import emit_module
+from tilewright.lowering.simt_to_cuda import emit_kernel, emit_module
 from tilewright.runtime.cpu_unit import CpuKernel, CpuSource, build
 from tilewright.runtime.scalar_ops import SCALAR_OPS
 
@@ -95,3 +95,24 @@ def test_division_by_zero_ends_no_process_and_is_zero() -> None:
         on_simulator(op, [x, simulated], [], 1)
         assert y[0] == 0, case.name
         np.testing.assert_array_equal(y, simulated, case.name)
+
+
+def test_fused_multiply_adds_round_once() -> None:
+    """Random bits; products halfway between two floats with a sum that decides; results below the normal range."""
+    random = np.random.default_rng(7)
+    any_bits = random.integers(0, 1 << 32, (3, 4096), np.uint64).astype(np.uint32).view(np.float32)
+    halfway = [random.integers(1 << low, 1 << (low + 1), 4096) | 1 for low in (11, 12)]
+    ties = np.array([*halfway, random.choice([-1.0, 1.0], 4096) * 2.0 ** random.integers(-60, -20, 4096)], np.float32)
+    small = random.standard_normal((3, 4096)) * 2.0 ** np.stack(
+        [*random.integers(-76, -60, (2, 4096)), random.integers(-149, -120, 4096)]
+    )
+    case = Case("math.fma", "math.fma %a, %b, %c : f32", "f32", "f32")
+    (op,) = (op for op in parsed(kernel_text(0, case)).ops if isinstance(op, KernelOp))
+    (kernel,) = build([CpuSource(op, emit_kernel(op, "sm_80"))])
+    for triples in (any_bits, ties, small.astype(np.float32)):
+        for first in range(0, 4096, THREADS):
+            x = np.ascontiguousarray(triples[:, first : first + THREADS]).ravel()
+            y, simulated = np.zeros(THREADS, np.float32), np.zeros(THREADS, np.float32)
+            launch(kernel, [x, y], [], 1)
+            on_simulator(op, [x, simulated], [], 1)
+            assert_same_bits(simulated, y, "math.fma")
