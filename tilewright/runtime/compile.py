@@ -76,9 +76,8 @@ def _backend(choice: Choice, entry: CompiledEntry) -> Backend:
         return CudaBackend(entry)
     if name == "auto":
         from tilewright.runtime.backends.auto import AutoBackend
-        from tilewright.runtime.cxx import cxx_unavailable_reason
 
-        return AutoBackend(entry, choice.reason, cxx_unavailable_reason())
+        return AutoBackend(entry, choice.reason)
     if name == "cpu":
         from tilewright.runtime.backends.cpu import CpuBackend
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from tilewright.runtime.backends.cpu import CpuBackend
 from tilewright.runtime.backends.host import HostBackend, HostLaunch
 from tilewright.runtime.backends.sim import SimBackend
+from tilewright.runtime.cxx import cxx_unavailable_reason
 from tilewright.runtime.plan import Site
 from tilewright.runtime.variants import CompiledEntry
 
@@ -21,10 +22,10 @@ class AutoBackend(HostBackend):
 
     name = "sim"
 
-    def __init__(self, entry: CompiledEntry, why: str, no_compiler: str | None) -> None:
+    def __init__(self, entry: CompiledEntry, why: str) -> None:
         super().__init__(entry)
         self._sim, self._cpu = SimBackend(entry), CpuBackend(entry)
-        self._why, self._no_compiler = why, no_compiler
+        self._why = why
         self._last: HostBackend = self._sim
         self._reason = why
 
@@ -36,11 +37,12 @@ class AutoBackend(HostBackend):
     def run(self, launches: Sequence[HostLaunch], force: bool) -> None:
         """Estimate the simulator's time for all launches, and choose."""
         seconds = sum(self._sim.estimate(each) for each in launches)
-        large = seconds > LARGE_SECONDS
-        self._last = self._cpu if large and self._no_compiler is None else self._sim
-        self._reason = self._why
-        if large:
-            choice = "a C++ compiler is there" if self._no_compiler is None else self._no_compiler
+        self._last, self._reason = self._sim, self._why
+        if seconds > LARGE_SECONDS:
+            # The compiler is looked for only where it is wanted.
+            missing = cxx_unavailable_reason()
+            self._last = self._cpu if missing is None else self._sim
+            choice = missing or "a C++ compiler is there"
             self._reason += f"; simulating would take about {seconds:.0f} s, and {choice}"
         self.name = self._last.name
         self._last.run(launches, force)
