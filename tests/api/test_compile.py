@@ -62,3 +62,13 @@ def test_errors_are_tilewright_errors(tmp_path: Path):
         tw.compile(tmp_path / "none.mlir", target="sim")
     with pytest.raises(tw.TilewrightError, match="inputs orders the placeholders"):
         tw.compile(TEXT, inputs=[], target="sim")
+
+
+@pytest.mark.parametrize("name", ["i", "k", "k0", "d0", "o0", "v0", "n", "zero"])
+def test_a_size_may_have_any_name(name: str):
+    (size,) = tw.symbols(name)
+    x = tw.placeholder((3, size))
+    ones = np.ones((3, 5), np.float32)
+    np.testing.assert_array_equal(tw.compile(tw.sum(x, 1), target="sim")(ones), [5, 5, 5])
+    np.testing.assert_array_equal(tw.compile(tw.reshape(x, (3 * size,)), target="sim")(ones), np.ones(15))
+    np.testing.assert_array_equal(tw.compile(x[:, 1:] @ tw.transpose(x)[1:], target="sim")(ones), np.full((3, 3), 4))

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from tilewright.dialects.parsing import parse_module
 from tilewright.dialects.registry import make_context
-from tilewright.runtime.backends.sim import SimBackend
+from tilewright.runtime.arguments import intake
+from tilewright.runtime.backends.base import aligned_empty
+from tilewright.runtime.backends.sim import buffer_of
 from tilewright.runtime.binding import Layout, contiguous
-from tilewright.runtime.kernel import Kernel
 from tilewright.runtime.plan import Site
 from tilewright.runtime.reference import compare, run_reference
 from tilewright.runtime.sim.buffers import Buffer
+from tilewright.runtime.sim.compiler import Level
 from tilewright.runtime.sim.launch import compile_kernel
 from tilewright.runtime.sim.report import Report
 from tilewright.runtime.sim.virtual import VirtualMemory
@@ -33,9 +35,15 @@ def parsed(text: str, *symbols: str) -> Any:
     return module
 
 
-def entry_of(text: str, *symbols: str) -> CompiledEntry:
-    """The entry @main of a text."""
+def fresh_entry(text: str, *symbols: str) -> CompiledEntry:
+    """The entry @main of a text, with nothing lowered yet."""
     return CompiledEntry(parsed(text, *symbols), "main", "sm_80")
+
+
+@cache
+def entry_of(text: str, *symbols: str) -> CompiledEntry:
+    """The entry @main of a text, the same for all tests that ask for it."""
+    return fresh_entry(text, *symbols)
 
 
 def map_program(shape: str, inputs: int = 1, body: str = "lin.yield %p0 : f32") -> str:
@@ -54,24 +62,84 @@ def map_program(shape: str, inputs: int = 1, body: str = "lin.yield %p0 : f32") 
 """
 
 
-def differences(entry: CompiledEntry, arrays: Sequence[Array], level: Any = "fast") -> list[str]:
-    """How the simulator's result of a call differs from the reference, and what level `check` finds; [] when all is
-    well."""
-    kernel = Kernel(entry, SimBackend(entry), "for the test")
+def differences(entry: CompiledEntry, arrays: Sequence[Array], level: Level = "fast") -> list[str]:
+    """How the simulator's results differ from the reference's, and the faults that the level finds; [] when all is
+    well.
+
+    The call is made as the backend makes it, without its copies: of an entry whose arguments are tensors and that has
+    no scratch.
+    """
+    plan = entry.plan
     given = [array.copy() for array in arrays]
-    results = kernel(*arrays)
+    decision = plan.decide([Layout(a.shape, element_strides(a), a.ctypes.data) for a in arrays])
+    results = [aligned_empty(shape, p.dtype) for p, shape in zip(plan.results, decision.results, strict=True)]
+    for result in results:
+        result[...] = 77
+    places = {"argument": arrays, "result": results}
     found: list[str] = []
+    for launch in decision.launches:
+        site = plan.sites[launch.site]
+        lowered = entry.lower(site)
+        buffers = [buffer_of(intake(places[s.kind][s.number], "f32", "x")) for s in site.tensors]
+        program = compile_kernel(lowered.kernel, level, aliased=False)
+        report = program.run(buffers, lowered.scalars(decision.symbols), grid=launch.grid)
+        found.extend(str(fault) for fault in report.diagnostics)
     for number, (before, array) in enumerate(zip(given, arrays, strict=True)):
         if not np.array_equal(before, array, equal_nan=True):
             found.append(f"argument {number} was written")
-    plan = entry.plan
-    decision = plan.decide([Layout(a.shape, element_strides(a), a.ctypes.data) for a in arrays])
     sizes = dict(zip(plan.symbols, decision.symbols, strict=True))
     expected = run_reference(entry.module, "main", list(arrays), sizes)
-    for result, want in zip(results if isinstance(results, tuple | list) else [results], expected, strict=True):
-        if (mismatch := compare(np.asarray(result), want)) is not None:
+    for result, want in zip(results, expected, strict=True):
+        if (mismatch := compare(result, want)) is not None:
             found.append(str(mismatch))
     return found
+
+
+def variants_of(entry: CompiledEntry, *arrays: Array) -> list[str]:
+    """`kernel/variant` of each launch that a call with these arrays makes."""
+    sites = chosen(entry, *[Layout(a.shape, element_strides(a), a.ctypes.data) for a in arrays])
+    return [f"{site.kernel}/{site.variant}" for site in sites]
+
+
+def filled(*shape: int, seed: int = 0) -> Array:
+    """Normal f32 values at an address that every vector divides."""
+    array = aligned_empty(shape, "f32")
+    array[...] = np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
+    return array
+
+
+def within(values: Array, layout: str) -> Array:
+    """The values of a matrix in a view that lies in memory as `layout` says, with NaN around it."""
+    m, n = values.shape
+    made: dict[str, tuple[Shape, Callable[[Array], Array]]] = {
+        "contiguous": ((m, n), lambda a: a),
+        "gapped rows": ((m, n + 3), lambda a: a[:, :n]),
+        "gapped columns": ((m, 2 * n), lambda a: a[:, ::2]),
+        "transposed": ((n, m), lambda a: a.T),
+        "transposed and gapped": ((2 * n, m + 1), lambda a: a.T[:m, ::2]),
+        "odd offset": ((m + 1, n), lambda a: a.reshape(-1)[1 : 1 + m * n].reshape(m, n)),
+        "rows backwards": ((m, n), lambda a: a[::-1]),
+        "columns backwards": ((m, n + 1), lambda a: a[:, :n][:, ::-1]),
+    }
+    shape, view_of = made[layout]
+    memory = aligned_empty(shape, "f32")
+    memory[...] = np.nan
+    view = view_of(memory)
+    view[...] = values
+    return view
+
+
+LAYOUTS = (
+    "contiguous",
+    "gapped rows",
+    "gapped columns",
+    "transposed",
+    "transposed and gapped",
+    "odd offset",
+    "rows backwards",
+    "columns backwards",
+)
+"""What `within` knows."""
 
 
 def element_strides(array: Array) -> Shape:
@@ -123,8 +191,3 @@ def sampled(
         [Buffer(each) for each in memory], lowered.scalars(decision.symbols), grid=launch.grid, blocks=blocks
     )
     return Trial(site, report, memory[-1].stored)
-
-
-def index_types(source: str) -> set[str]:
-    """The integer types in a kernel's source."""
-    return set(re.findall(r"\b(?:long long|int)\b", source))

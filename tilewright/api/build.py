@@ -15,7 +15,7 @@ from tilewright.api.sizes import Declaration
 from tilewright.api.tensor import UNNAMED, Tensor, check_tensors
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.lin.elementwise import MapOp
-from tilewright.dialects.sym import SymbolOp
+from tilewright.dialects.sym import RequireOp, SymbolOp
 from tilewright.dialects.verify import verify_module
 
 BY_VALUE = ("float32", "int32")
@@ -63,8 +63,9 @@ def build_module(
     builder.insert(func.ReturnOp(*returned))
     types = FunctionType.from_lists([arg.type for arg in block.args], [tensor.type for tensor in results])
     function = func.FuncOp(name, types, Region(block))
-    declared: list[Operation] = [_symbol_op(d) for d in _declarations((*arguments, *results))]
-    module = ModuleOp([*declared, function])
+    declared: list[Operation] = [_symbol_op(d) for d in _declarations((*arguments, *order))]
+    required = [RequireOp(r) for r in dict.fromkeys(r for tensor in order for r in tensor.requires)]
+    module = ModuleOp([*declared, *required, function])
     verify_module(module)
     return module
 
@@ -114,7 +115,7 @@ def _declarations(tensors: Sequence[Tensor]) -> list[Declaration]:
     """What was declared of each symbol in the shapes, in order of appearance; undeclared ones are any size."""
     found: dict[str, Declaration] = {}
     for tensor in tensors:
-        for size in tensor.sizes:
+        for size in (*tensor.sizes, *tensor.mentions):
             known = {d.name: d for d in size.declarations}
             for symbol in sorted(size.expr.symbols):
                 declaration = known.get(symbol, Declaration(symbol))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from tilewright.api.build import build_module
 from tilewright.api.contractions import batch_matmul, einsum, matmul
+from tilewright.api.convolution import conv2d
 from tilewright.api.elementwise import (
     abs,
     add,
@@ -44,6 +45,7 @@ from tilewright.api.elementwise import (
     tanh,
     where,
 )
+from tilewright.api.movement import concat, gather, pad, reshape, slice
 from tilewright.api.reductions import reduce_max, reduce_min, reduce_prod, reduce_sum, softmax, transpose
 from tilewright.api.reductions import reduce_max as max
 from tilewright.api.reductions import reduce_min as min
@@ -62,11 +64,14 @@ __all__ = [
     "build_module",
     "cast",
     "clamp",
+    "concat",
+    "conv2d",
     "div",
     "einsum",
     "equal",
     "erf",
     "exp",
+    "gather",
     "gelu",
     "greater",
     "greater_equal",
@@ -84,6 +89,7 @@ __all__ = [
     "mul",
     "neg",
     "not_equal",
+    "pad",
     "placeholder",
     "prod",
     "reduce_max",
@@ -91,9 +97,11 @@ __all__ = [
     "reduce_prod",
     "reduce_sum",
     "relu",
+    "reshape",
     "rsqrt",
     "sigmoid",
     "silu",
+    "slice",
     "softmax",
     "sqrt",
     "sub",

@@ -130,6 +130,8 @@ def symbols(
     words = names.replace(",", " ").split() if isinstance(cast("object", names), str) else []
     if not words:
         raise TilewrightError(f"symbols: expected names such as 'B M', got {names!r}")
+    if len(set(words)) < len(words):
+        raise TilewrightError(f"symbols: expected distinct names, got {names!r}")
     sizes = () if likely is None else tuple(likely) if isinstance(likely, Iterable) else (likely,)
     # NumPy's integers become Python's, which expressions are made of; the declaration refuses what is no integer.
     least, divisor = _python_integer(min), _python_integer(multiple_of)

@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from tilewright.api.sizes import Size, as_size
 from tilewright.diagnostics import TilewrightError
-from tilewright.dialects.sym import symbolic_tensor
+from tilewright.dialects.sym import Relation, symbolic_tensor
 
 Emit: TypeAlias = Callable[[Builder, Sequence[SSAValue]], SSAValue]
 """Builds the ops of a node at the builder, from the values of its operands; returns the node's value."""
@@ -58,6 +58,10 @@ class Tensor:
     """Whether `emit` accepts scalars by value where an operand has rank 0."""
     serial: int = -1
     """For a placeholder: its place among all placeholders."""
+    mentions: tuple[Size, ...] = ()
+    """Sizes that the op names beside those of its operands and result."""
+    requires: tuple[Relation, ...] = ()
+    """What must hold of the sizes for the value to make sense."""
 
     __array_ufunc__ = None  # NumPy scalars on the left leave the operation to __radd__ and the like.
 
@@ -136,6 +140,14 @@ class Tensor:
 
     def __abs__(self) -> Tensor:
         return _elementwise("abs", self)
+
+    def __getitem__(self, key: object) -> Tensor:
+        from tilewright.api.movement import getitem
+
+        return getitem(self, key)
+
+    def __iter__(self) -> NoReturn:
+        raise TilewrightError("a tensor of the front end cannot be iterated over: its sizes may be symbolic")
 
     def __matmul__(self, other: Tensor) -> Tensor:
         from tilewright.api.contractions import matmul

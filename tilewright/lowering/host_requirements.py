@@ -91,20 +91,20 @@ def entry_requirements(module: ModuleOp, entry: Entry) -> list[Requirement]:
     """All that the module asks of the sizes of an entry, cheap checks first and otherwise as written; then the sizes
     of results and intermediate tensors.
 
-    A requirement that names a symbol which no argument binds, beside one that is bound, is an error: no call could
-    check it. One that has no symbol of this entry belongs to another entry.
+    A requirement that names a symbol which no argument binds is an error: no call could check it. One that stands
+    outside the entry and has no symbol of it belongs to another entry.
     """
     bound = bound_symbols(entry)
     found: list[Requirement] = []
     for op in module.ops:
         if isinstance(op, SymbolOp) and op.symbol in bound:
             found.extend(_declared(op))
-    for op in (*module.ops, *(each for each in entry.body.walk())):
+    for op, own in (*((each, False) for each in module.ops), *((each, True) for each in entry.body.walk())):
         if isinstance(op, RequireOp):
-            found.extend(_checkable(op, op.relation.data, bound, "requirement"))
+            found.extend(_checkable(op, op.relation.data, bound, "requirement", own))
         elif isinstance(op, CastOp):
             for relation in op.obligations():
-                found.extend(_checkable(op, relation, bound, "obligation"))
+                found.extend(_checkable(op, relation, bound, "obligation", own))
     found.sort(key=lambda each: cost(each.relation))
     once: dict[Relation, Requirement] = {}
     for each in (*found, *_sizes(entry)):
@@ -117,10 +117,15 @@ def settle(entry: Entry, requirements: Sequence[Requirement]) -> tuple[list[Sett
 
     Raises `TilewrightError` at the first requirement that no sizes can meet, with the statements it clashes with.
     """
+    _check_coefficients(entry)
     shapes = shape_statements(entry)
     facts = Facts()
     for statement in shapes:
         facts.add(statement.relation, statement.where)
+    contradiction = facts.contradiction()
+    if contradiction is not None:
+        why = explain_conflict(shapes) or contradiction
+        raise error_at(entry, f"no call of @{entry.sym_name.data} is possible: {why}")
     settled: list[Settled] = []
     for number, each in enumerate(requirements):
         answer = facts.prove(each.relation)
@@ -173,14 +178,14 @@ def _declared(op: SymbolOp) -> Iterator[Requirement]:
         yield Requirement(multiple, f"{op.symbol}: expected a multiple of {divisor}", op)
 
 
-def _checkable(op: Operation, relation: Relation, bound: frozenset[str], what: str) -> Iterator[Requirement]:
+def _checkable(op: Operation, relation: Relation, bound: frozenset[str], what: str, own: bool) -> Iterator[Requirement]:
     if not relation.symbols:
         if not relation.holds({}):
             raise error_at(op, f"{what} {relation} never holds")
         return
     unbound = sorted(relation.symbols - bound)
     if unbound:
-        if len(unbound) == len(relation.symbols):
+        if len(unbound) == len(relation.symbols) and not own:
             return
         raise error_at(op, f"{what} {relation} cannot be checked: no argument binds {', '.join(unbound)}")
     place = location_of(op)
@@ -195,6 +200,16 @@ def _sizes(entry: Entry) -> Iterator[Requirement]:
             if size is not None and size.constant is None:
                 text = f"{size}: expected a size of {what} of at least 0"
                 yield Requirement(Relation(size, ">=", _ZERO), text, op)
+
+
+def _check_coefficients(entry: Entry) -> None:
+    """Numbers of 64 bits and more in a size leave no size but 0 that a tensor can have."""
+    sizes = [(size, f"argument {number} dim {dim}", entry) for number, dim, size in argument_dims(entry)]
+    for value, what, op in _made_tensors(entry):
+        sizes += [(size, what, op) for size in partial_shape(value.type) if size is not None]
+    for size, what, op in sizes:
+        if any(abs(coefficient) >= 1 << 63 for _, coefficient in size.terms):
+            raise error_at(op, f"{what}: expected coefficients below 2^63, got size {size}")
 
 
 def _made_tensors(entry: Entry) -> Iterator[tuple[SSAValue, str, Operation]]:

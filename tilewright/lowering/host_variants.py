@@ -17,6 +17,7 @@ from tilewright.dialects.sym import Answer, Expr, Facts, Relation, mod, smax
 from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType
+from tilewright.lowering.gather_bounds import gather_magnitudes
 from tilewright.lowering.host_requirements import cost
 
 INDEX_LIMIT: Final = 2**31 - 1
@@ -139,7 +140,8 @@ def _narrow_relations(kernel: KernelOp, facts: Facts) -> dict[Relation, Answer]:
     """What makes 32-bit index arithmetic exact: a bound on every element offset that a block forms, masked ones too.
 
     An offset along a dim is less than the size rounded up to a tile, hence less than size + tile. A stride counts at
-    least 1, so that the sum bounds each coordinate as well, under a stride of 0 too.
+    least 1, so that the sum bounds each coordinate as well, under a stride of 0 too. Computed indices have bounds of
+    their own.
     """
     result: dict[Relation, Answer] = {}
     for _, buffer, type_ in _buffers(kernel):
@@ -148,8 +150,13 @@ def _narrow_relations(kernel: KernelOp, facts: Facts) -> dict[Relation, Answer]:
         total = Expr.const(0)
         for size, stride, tile in zip(type_.dims, type_.strides, _tile_sizes(buffer, type_.rank), strict=True):
             total = total + _magnitude(stride, facts) * (size + tile)
-        if total.constant is None or total.constant > INDEX_LIMIT:
-            result[Relation(total, "<=", Expr.const(INDEX_LIMIT))] = at_most(total, INDEX_LIMIT, facts)
+        totals = [total]
+        for indices in gather_magnitudes(kernel, buffer):
+            terms = (_magnitude(s, facts) * i for s, i in zip(type_.strides, indices, strict=True))
+            totals.append(sum(terms, Expr.const(0)))
+        for total in totals:
+            if total.constant is None or total.constant > INDEX_LIMIT:
+                result[Relation(total, "<=", Expr.const(INDEX_LIMIT))] = at_most(total, INDEX_LIMIT, facts)
     return result
 
 

@@ -22,6 +22,8 @@ TENSOR: tuple[str, ...] = (
     "infer-shapes",
     # Fewer ops to look at, and one form of each.
     "canonicalize",
+    # Data that is moved and moved back is not moved; named ops still show which movements belong together.
+    "cancel-movement",
     # Named ops become what they mean, so that nothing below has to know them.
     "decompose",
     # A value that one elementwise op hands to the next never needs memory.

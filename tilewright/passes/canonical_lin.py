@@ -69,7 +69,9 @@ def fold_identity_body(op: MapOp | GenericOp, rewriter: Rewriter) -> None:
     operand = op.ins[position]
     if operand.type != op.result.type:
         return
-    if isinstance(op, GenericOp) and (op.combine_attr is not None or op.operand_maps[position] != op.out_map):
+    if isinstance(op, GenericOp) and (
+        op.combine_attr is not None or op.accesses[position] is not None or op.operand_maps[position] != op.out_map
+    ):
         return
     rewriter.replace(op, (), (operand,))
 

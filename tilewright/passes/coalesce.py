@@ -8,6 +8,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.dialects.tile.copies import CopyOp
+from tilewright.dialects.tile.gathers import GatherOp
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import distributed
 from tilewright.passes.core import TilewrightPass
@@ -22,6 +23,8 @@ from tilewright.passes.tile_analysis import (
     buf,
     contiguous_dim,
     copies,
+    fast_dim,
+    gathers,
     iteration_dims,
     kernels_of,
 )
@@ -47,7 +50,10 @@ class CoalescePass(TilewrightPass):
             self._turn_fragments(kernel, dims, scopes, threads)
             for copy in copies(kernel):
                 if "global" in copy.spaces and "fragment" not in copy.spaces:
-                    _turn_copy(copy, scopes, threads)
+                    _turn_copy(copy, contiguous_dim(copy, scopes), threads)
+            for gather in gathers(kernel):
+                if gather.dist is not None:
+                    _turn_copy(gather, fast_dim(gather, scopes), threads)
 
     def _turn_fragments(self, kernel: KernelOp, dims: IterationDims, scopes: KernelScopes, threads: int) -> None:
         votes = fast_dims(kernel, dims, scopes)
@@ -76,8 +82,8 @@ def fast_dims(kernel: KernelOp, dims: IterationDims, scopes: KernelScopes) -> di
     return votes
 
 
-def _turn_copy(copy: CopyOp, scopes: KernelScopes, threads: int) -> None:
-    d = contiguous_dim(copy, scopes)
+def _turn_copy(copy: CopyOp | GatherOp, d: int | None, threads: int) -> None:
+    """Thread numbers run fastest along dim `d` of what is moved into shared memory."""
     sizes = copy.tile_type.sizes
     if d is None:
         return

@@ -11,6 +11,7 @@ from xdsl.ir import Operation
 from tilewright.dialects.assembly import i64_attr
 from tilewright.dialects.tile.compute import MmaOp, ReduceOp
 from tilewright.dialects.tile.copies import CopyOp
+from tilewright.dialects.tile.gathers import GatherOp
 from tilewright.dialects.tile.structure import AllocOp, KernelOp
 from tilewright.dialects.tile.types import buf_type, strided
 from tilewright.passes.core import TilewrightPass, error_at
@@ -54,6 +55,9 @@ class FinishSchedulePass(TilewrightPass):
             op.properties.setdefault("width", i64_attr(1))
             if op.distribution is None:
                 raise error_at(op, "finish-schedule: a copy has no distribution over threads; run map-threads first")
+        elif isinstance(op, GatherOp):
+            if op.distribution is None:
+                raise error_at(op, "finish-schedule: a gather has no distribution over threads; run map-threads first")
         elif isinstance(op, MmaOp):
             op.properties.setdefault("inst", StringAttr("fma"))
         elif isinstance(op, ReduceOp):

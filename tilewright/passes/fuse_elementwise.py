@@ -19,6 +19,7 @@ from tilewright.passes.generic_fusion import (
     is_cheap,
     is_elementwise,
     moves_data_only,
+    reads_at_positions,
 )
 from tilewright.passes.grouping import Plan
 from tilewright.passes.remarks import remark
@@ -106,6 +107,10 @@ def _end_up_together(producer: GenericOp, users: list[GenericOp]) -> bool:
 
 def _pays(producer: GenericOp, user: GenericOp) -> bool:
     """Whether the producer's value is better computed where this user reads it than stored."""
+    if reads_at_positions(user, producer.result):
+        return False
+    if user.is_contraction and producer.access_attrs is not None:
+        return False  # a contraction reads each element many times, and a plain operand in wide accesses
     reads = {indices for value, indices in zip(user.ins, user.operand_maps, strict=True) if value is producer.result}
     if len(reads) > 1 and not is_cheap(producer):
         return False  # it would be computed once for each map

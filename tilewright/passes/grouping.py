@@ -83,10 +83,12 @@ def try_group(members: Sequence[GenericOp]) -> Group | str:
     dims = _Dims(members)
     position: dict[SSAValue, int] = {member.result: i for i, member in enumerate(members)}
     for i, member in enumerate(members):
-        for value, indices in zip(member.ins, member.operand_maps, strict=True):
+        for value, indices, access in zip(member.ins, member.operand_maps, member.accesses, strict=True):
             producer = position.get(value)
             if producer is None:
                 continue
+            if access is not None:
+                return "a value is read at computed positions, which other thread blocks may hold"
             for r, d in enumerate(indices):
                 if d is None:
                     return "a value is read at index 0 of a stretched dim"

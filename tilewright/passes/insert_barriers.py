@@ -9,12 +9,12 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.dialects.tile.structure import SyncOp
 from tilewright.passes.core import TilewrightPass
-from tilewright.passes.tile_analysis import copies, kernels_of
+from tilewright.passes.tile_analysis import copies, gathers, kernels_of, space
 
 
 @dataclass(frozen=True)
 class InsertBarriersPass(TilewrightPass):
-    """Puts `tile.sync` before and after every copy that writes shared memory.
+    """Puts `tile.sync` before and after every copy and gather that writes shared memory.
 
     A read after the write then sees it, and the write waits for every earlier read, loops included. More barriers than
     needed: `remove-barriers` takes the redundant ones away.
@@ -24,8 +24,8 @@ class InsertBarriersPass(TilewrightPass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in kernels_of(op):
-            for copy in list(copies(kernel)):
-                if copy.spaces[1] == "shared":
+            for copy in [*copies(kernel), *gathers(kernel)]:
+                if space(copy.target) == "shared":
                     block = copy.parent
                     assert block is not None
                     before, after = SyncOp(), SyncOp()

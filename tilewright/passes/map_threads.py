@@ -8,13 +8,14 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.dialects.assembly import i64_attr
+from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import distributed
 from tilewright.passes.core import TilewrightPass, error_at
 from tilewright.passes.layout_rewrite import spread_fragments
 from tilewright.passes.thread_layout import MAX_THREADS, WARP, block_threads, fill_in_order, with_strides
 from tilewright.passes.thread_spread import product_of, spread_threads
-from tilewright.passes.tile_analysis import IterationDims, buf, copies, iteration_dims, kernels_of
+from tilewright.passes.tile_analysis import IterationDims, buf, copies, gathers, iteration_dims, kernels_of, space
 
 PER_THREAD = 4
 """Elements a thread has at least, so that loads can be 16 bytes wide in f32."""
@@ -45,8 +46,10 @@ class MapThreadsPass(TilewrightPass):
             naive = range(len(dims.sizes))
             spread_fragments(dims, spread_threads(kernel, dims, threads, naive, [1] * len(dims.sizes)))
             kernel.properties["threads"] = i64_attr(threads)
-            for copy in copies(kernel):
-                if "fragment" not in copy.spaces:
+            for copy in (*copies(kernel), *gathers(kernel)):
+                if space(copy.target) == "shared" and not (
+                    isinstance(copy, CopyOp) and space(copy.source) == "fragment"
+                ):
                     sizes = copy.tile_type.sizes
                     order = range(len(sizes))
                     counts = fill_in_order(sizes, order, threads)

@@ -8,10 +8,11 @@ from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.assembly import i64_attr
 from tilewright.dialects.tile.copies import CopyOp
+from tilewright.dialects.tile.gathers import GatherOp
 from tilewright.dialects.tile.structure import AllocOp, ForOp, KernelOp
 from tilewright.dialects.tile.types import DimDistribution, strided
 from tilewright.passes.bank_conflicts import tile_wavefronts
@@ -30,15 +31,19 @@ PADS = (0, 1, 2, 4, 8, 16)
 class Access:
     """One copy's use of a shared buffer: how a warp walks it, and how often."""
 
-    copy: CopyOp
+    copy: CopyOp | GatherOp
     dims: tuple[DimDistribution, ...]
     sizes: tuple[int, ...]
     axis: int | None
     times: int
+    wide: bool = True
+    """Whether one access may take several elements; a gather stores one by one."""
 
     def width(self, strides: Sequence[int], element_bytes: int) -> int:
         """The widest access that a layout allows: along the access's own dim, else along the dim of stride 1."""
         axis = self.axis
+        if not self.wide:
+            return 1
         if axis is None:
             axis = next((d for d, s in enumerate(strides) if s == 1 and self.dims[d].vector > 1), None)
         if axis is None or strides[axis] != 1:
@@ -137,6 +142,8 @@ def accesses_of(buffer: SSAValue, kernel: KernelOp) -> list[Access]:
     found: list[Access] = []
     for use in buffer.uses:
         copy = use.operation
+        if isinstance(copy, GatherOp) and copy.dist is not None:
+            found.append(Access(copy, copy.dist.dims, copy.tile_type.sizes, None, static_trips(copy), wide=False))
         if not isinstance(copy, CopyOp):
             continue
         dist = copy.distribution
@@ -148,7 +155,7 @@ def accesses_of(buffer: SSAValue, kernel: KernelOp) -> list[Access]:
     return found
 
 
-def static_trips(copy: CopyOp) -> int:
+def static_trips(copy: Operation) -> int:
     """How often the loops of constant length around a copy run it."""
     trips, op = 1, copy.parent_op()
     while op is not None:
@@ -163,6 +170,8 @@ def static_trips(copy: CopyOp) -> int:
 def apply_width(access: Access, strides: Sequence[int], element_bytes: int, buffer: SSAValue) -> None:
     """Writes the width that the layout allows on the copy."""
     copy, width = access.copy, access.width(strides, element_bytes)
+    if isinstance(copy, GatherOp):
+        return
     if "global" in copy.spaces:
         key = "store_width" if copy.target is buffer else "width"
         if copy.width is not None:

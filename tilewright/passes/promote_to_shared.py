@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 
 from tilewright.dialects.tile.compute import MmaOp
 from tilewright.dialects.tile.copies import CopyOp
+from tilewright.dialects.tile.gathers import GatherOp
 from tilewright.dialects.tile.structure import AllocOp, KernelOp
 from tilewright.dialects.tile.types import buf_type
 from tilewright.passes.core import TilewrightPass
@@ -20,6 +21,7 @@ from tilewright.passes.tile_analysis import (
     buf,
     contiguous_dim,
     copies,
+    gathers,
     iteration_dims,
     kernels_of,
     space,
@@ -41,6 +43,13 @@ class PromoteToSharedPass(TilewrightPass):
         for kernel in kernels_of(op):
             dims, scopes = iteration_dims(kernel), KernelScopes(kernel)
             fast = result_fast_dim(kernel, dims, scopes)
+            for gather in list(gathers(kernel)):
+                if space(gather.target) != "fragment" or not is_mma_operand(gather.target):
+                    continue
+                if gather.values:
+                    remark(gather, self.name, "left in registers: where it reads is itself spread over threads")
+                else:
+                    _stage_gather(gather)
             for copy in list(copies(kernel)):
                 if copy.spaces != ("global", "fragment"):
                     continue
@@ -72,6 +81,32 @@ def is_turned(copy: CopyOp, dims: IterationDims, fast: int | None, scopes: Kerne
         return False
     sizes = buf(copy.target).sizes
     return sizes[d] > 1 and sizes[own.index(fast)] > 1
+
+
+def _stage_gather(gather: GatherOp) -> None:
+    """Gathers into shared memory, then copies what each thread needs into its registers."""
+    block, type_ = gather.parent, buf(gather.target)
+    assert block is not None
+    staged = AllocOp(buf_type(type_.sizes, type_.element, "shared"))
+    hint = gather.target.name_hint
+    staged.res.name_hint = f"s_{hint}" if hint else "s"
+    down = GatherOp(
+        gather.source,
+        gather.exprs,
+        staged.res,
+        bounds=gather.bound_words,
+        offsets=list(gather.offsets),
+        valid=gather.valid_limits,
+        other=gather.other,
+    )
+    up = CopyOp(staged.res, [], gather.target, [])
+    for new in (staged, down, up):
+        new.location = gather.location
+    block.insert_ops_before([staged, down, up], gather)
+    what = f"staged a tile of {list(type_.sizes)} in shared memory: every element is read by many threads"
+    remark(gather, PromoteToSharedPass.name, what)
+    gather.detach()
+    gather.erase()
 
 
 def _stage(copy: CopyOp, why: str) -> None:

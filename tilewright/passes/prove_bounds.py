@@ -8,9 +8,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import SSAValue
 
-from tilewright.dialects.sym import Expr, Relation
+from tilewright.dialects.sym import Answer, Expr, Relation
+from tilewright.dialects.sym.index import dim, members, name_of, offset
 from tilewright.dialects.tile.compute import MapOp, ReduceOp
 from tilewright.dialects.tile.copies import CopyOp
+from tilewright.dialects.tile.gathers import GatherOp
 from tilewright.passes.core import TilewrightPass, error_at
 from tilewright.passes.remarks import remark
 from tilewright.passes.tile_analysis import KernelScopes, buf, global_side, kernels_of
@@ -32,6 +34,8 @@ class ProveBoundsPass(TilewrightPass):
             for inner in list(kernel.walk()):
                 if isinstance(inner, CopyOp):
                     self._copy(inner, scopes)
+                elif isinstance(inner, GatherOp):
+                    prove_gather(inner, scopes, self.name)
                 elif isinstance(inner, MapOp | ReduceOp):
                     self._limits(inner, scopes)
 
@@ -59,6 +63,49 @@ class ProveBoundsPass(TilewrightPass):
                 kept[d] = limit
         if len(kept) < len(op.valid.data):
             _replace(op, kept)
+
+
+def prove_gather(op: GatherOp, scopes: KernelScopes, pass_name: str) -> None:
+    """Drops limits that no element reaches, and makes `proved` what lies inside for every element that is left."""
+    sizes = op.tile_type.sizes
+    kept = {
+        d: limit
+        for d, limit in op.valid_limits.items()
+        if not scopes.proved(op, Relation(scopes.at(op).expr(limit), ">=", Expr.const(sizes[d])))
+    }
+    words = gather_bounds(op, scopes)
+    if len(kept) == len(op.valid.data) and words == op.bound_words:
+        return
+    left = [f"dim {d}" for d, w in enumerate(words) if w == "clip"] + [f"tile dim {d}" for d in kept]
+    remark(op, pass_name, f"masked along {', '.join(left)}" if left else "no mask needed")
+    block = op.parent
+    if block is None:
+        raise error_at(op, "prove-bounds: expected an op inside a kernel")
+    block.insert_op_before(op.with_masks(words, kept), op)
+    op.detach()
+    op.erase()
+
+
+def gather_bounds(op: GatherOp, scopes: KernelScopes) -> tuple[str, ...]:
+    """The bound of each dim: `proved` where every index of the tile lies inside, else as it is."""
+    scope = scopes.at(op)
+    names: dict[str, Expr | int] = {name_of(offset(n)): scope.expr(v) for n, v in enumerate(op.offsets)}
+    facts = scope.facts.child()
+    limits = op.valid_limits
+    for d, size in enumerate(op.tile_type.sizes):
+        facts.add(Relation(dim(d), ">=", Expr.const(0)))
+        facts.add(Relation(dim(d), "<", Expr.const(size)))
+        if d in limits:
+            facts.add(Relation(dim(d), "<", scope.expr(limits[d])))
+    words = list(op.bound_words)
+    for n, (word, expr) in enumerate(zip(words, op.exprs, strict=True)):
+        if word != "clip" or members([expr], "v"):
+            continue
+        at, size = expr.substitute(names), buf(op.source).dims[n]
+        inside = (Relation(at, ">=", Expr.const(0)), Relation(at, "<", size))
+        if all(facts.prove(r) is Answer.PROVED for r in inside):
+            words[n] = "proved"
+    return tuple(words)
 
 
 def _replace(op: MapOp | ReduceOp, kept: dict[int, SSAValue]) -> None:

@@ -25,6 +25,7 @@ TENSOR_PASSES = (
     "infer-shapes",
     "canonicalize",
     "cse",
+    "cancel-movement",
     "decompose",
     "fuse-elementwise",
     "fuse-groups",

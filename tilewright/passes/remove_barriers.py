@@ -12,6 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.dialects.tile.compute import ReduceOp
 from tilewright.dialects.tile.copies import CopyOp
+from tilewright.dialects.tile.gathers import GatherOp
 from tilewright.dialects.tile.structure import ForOp, SyncOp
 from tilewright.passes.core import TilewrightPass
 from tilewright.passes.remarks import remark
@@ -101,6 +102,8 @@ def walk(block: Block, turns: dict[ForOp, int]) -> Iterator[Event]:
             for value, writes in ((op.source, False), (op.target, True)):
                 if space(value) == "shared":
                     yield Event(op, value, writes)
+        elif isinstance(op, GatherOp) and space(op.target) == "shared":
+            yield Event(op, op.target, True)
 
 
 def has_hazard(path: Sequence[Event], removed: set[Operation]) -> bool:

@@ -10,8 +10,11 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.dialects.sym import Answer, Expr, Facts, Relation, ceildiv
 from tilewright.dialects.sym.analysis import IndexScope, module_facts, value_symbol
+from tilewright.dialects.sym.expr import from_terms
+from tilewright.dialects.sym.index import members
 from tilewright.dialects.tile.compute import MapOp, MmaOp, ReduceOp
 from tilewright.dialects.tile.copies import CopyOp
+from tilewright.dialects.tile.gathers import GatherOp
 from tilewright.dialects.tile.iteration import BROADCAST
 from tilewright.dialects.tile.structure import ForOp, KernelOp
 from tilewright.dialects.tile.types import BufType
@@ -35,13 +38,16 @@ def space(value: SSAValue) -> str:
 
 
 def mapped_operands(op: Operation) -> list[tuple[SSAValue, tuple[int, ...]]]:
-    """Buffers of a map, reduce or mma with the iteration dim of each of their dims."""
+    """Fragments of a map, reduce, mma or gather with the iteration dim of each of their dims."""
     if isinstance(op, MapOp):
         return [(v, m) for v, m in (*op.mapped_inputs, *op.mapped_outputs) if isinstance(v.type, BufType)]
     if isinstance(op, ReduceOp):
         return [(op.source, op.source_map), (op.target, op.target_map)]
     if isinstance(op, MmaOp):
         return list(zip((op.lhs, op.rhs, op.acc), op.operand_dims, strict=True))
+    if isinstance(op, GatherOp):
+        target = [(op.target, tuple(range(op.tile_type.rank)))] if space(op.target) == "fragment" else []
+        return [*target, *op.mapped_values]
     return []
 
 
@@ -171,6 +177,34 @@ def copies(kernel: KernelOp) -> Iterator[CopyOp]:
     for op in kernel.walk():
         if isinstance(op, CopyOp):
             yield op
+
+
+def gathers(kernel: KernelOp) -> Iterator[GatherOp]:
+    """The gathers of a kernel, in program order."""
+    for op in kernel.walk():
+        if isinstance(op, GatherOp):
+            yield op
+
+
+def fast_dim(gather: GatherOp, scopes: KernelScopes) -> int | None:
+    """The target dim along which a gather moves through global memory in the smallest steps; None for rank 0.
+
+    Steps of a dim that occurs in the index of a contiguous source dim, by its coefficient; the last dim if none does.
+    """
+    sizes, strides = gather.tile_type.sizes, buf(gather.source).strides
+    best: tuple[int, int] | None = None
+    for axis, expr in enumerate(gather.exprs):
+        if strides is not None and not scopes.proved(gather, Relation(strides[axis], "==", Expr.const(1))):
+            continue
+        if strides is None and axis != len(gather.exprs) - 1:
+            continue
+        for monomial, coefficient in expr.terms:
+            found = members([from_terms({monomial: 1})], "d")
+            if len(found) == 1 and sizes[found[0]] > 1 and (best is None or abs(coefficient) < best[0]):
+                best = abs(coefficient), found[0]
+    if best is not None:
+        return best[1]
+    return len(sizes) - 1 if sizes else None
 
 
 def global_side(copy: CopyOp) -> tuple[SSAValue, list[SSAValue]] | None:

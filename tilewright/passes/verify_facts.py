@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 
 from tilewright.dialects.sym import Expr, Relation
 from tilewright.dialects.tile.copies import CopyOp
+from tilewright.dialects.tile.gathers import GatherOp
 from tilewright.passes.core import TilewrightPass, error_at
+from tilewright.passes.prove_bounds import gather_bounds
 from tilewright.passes.tile_analysis import KernelScopes, buf, global_side, kernels_of
 from tilewright.passes.vectorise import provable_width
 
@@ -31,6 +33,19 @@ class VerifyFactsPass(TilewrightPass):
                 if isinstance(inner, CopyOp) and global_side(inner) is not None:
                     self._bounds(inner, scopes)
                     self._width(inner, scopes)
+                elif isinstance(inner, GatherOp):
+                    self._gather(inner, scopes)
+
+    def _gather(self, op: GatherOp, scopes: KernelScopes) -> None:
+        claimed = op.bound_words
+        op.properties["bounds"] = ArrayAttr([StringAttr("clip" if w == "proved" else w) for w in claimed])
+        try:
+            found = gather_bounds(op, scopes)
+        finally:
+            op.properties["bounds"] = ArrayAttr([StringAttr(w) for w in claimed])
+        for d, (word, provable) in enumerate(zip(claimed, found, strict=True)):
+            if word == "proved" and provable != "proved":
+                raise error_at(op, f"the bound of dim {d} is said to be proved, but this does not follow")
 
     def _bounds(self, copy: CopyOp, scopes: KernelScopes) -> None:
         side = global_side(copy)

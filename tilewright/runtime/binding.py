@@ -168,8 +168,9 @@ def solve_sizes(steps: Sequence[Solve | Check], layouts: Mapping[int, Layout], e
         size = layouts[step.argument].shape[step.dim]
         source = Source(f"argument {step.argument}", "dim", step.dim)
         if isinstance(step, Solve):
-            factor, rest = step.factor.evaluate(values), step.rest.evaluate(values)
             expr = step.factor * Expr.symbol(step.symbol) + step.rest
+            factor = _evaluate(step.factor, expr, source, environment)
+            rest = _evaluate(step.rest, expr, source, environment)
             known = sorted(expr.symbols - {step.symbol})
             given = f" ({environment.describe(known)})" if known else ""
             if factor == 0:
@@ -187,10 +188,19 @@ def solve_sizes(steps: Sequence[Solve | Check], layouts: Mapping[int, Layout], e
         elif len(step.expr.symbols) == 1 and step.expr == Expr.symbol(next(iter(step.expr.symbols))):
             environment.bind(str(step.expr), size, source)
         else:
-            expected = step.expr.evaluate(values)
+            expected = _evaluate(step.expr, step.expr, source, environment)
             if expected != size:
                 described = environment.describe(sorted(step.expr.symbols))
                 raise TilewrightError(f"{source}: expected {step.expr} = {expected} ({described}), got {size}")
+
+
+def _evaluate(expr: Expr, size: Expr, source: Source, environment: Environment) -> int:
+    """The value of an expression that is part of a size; a division by zero is an error at the dim of that size."""
+    try:
+        return expr.evaluate(environment.values)
+    except TilewrightError as error:
+        known = environment.describe(sorted(size.symbols & environment.values.keys()))
+        raise TilewrightError(f"{source}: {size}: {error.message} ({known})") from None
 
 
 def contiguous(shape: Sequence[int]) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import permutations
+from typing import Any
 
 from tilewright.api import frontend as tw
 from tilewright.api.sizes import Size
@@ -73,8 +74,26 @@ def three_results() -> Sequence[Tensor]:
     return [x, tw.exp(x), x]
 
 
+def embedding() -> Tensor:
+    ids = tw.cast(tw.greater(take(M, N), 0.0), "int32")
+    return tw.gather(take(B + 2, K), ids) * 2.0
+
+
+def masked_concat() -> Tensor:
+    return tw.relu(tw.concat([take(M, N), take(3, N), take(B, N)]) + take(N))
+
+
+def convolution(dtype: str = "float32", groups: int = 1, **options: Any) -> Callable[[], Tensor]:
+    def build() -> Tensor:
+        x, w = take(B, groups * N, M + 4, M + 3, dtype=dtype), take(groups * K, N, 3, 2, dtype=dtype)
+        return tw.relu(tw.conv2d(x, w, groups=groups, **options))
+
+    return build
+
+
 PLANE = at("M N", (0, 5), (5, 0), (1, 1), (31, 33), (32, 32), (37, 130))
 PRODUCT = at("M N K", (0, 3, 2), (3, 2, 0), (1, 1, 1), (31, 33, 15), (32, 64, 16), (37, 5, 17))
+MOVED = at("M N", (0, 5), (5, 0), (1, 1), (31, 33), (33, 32), (37, 130))
 CUBE = at("B M N", (1, 1, 1), (0, 3, 2), (3, 31, 33), (2, 32, 64), (5, 7, 3))
 BATCH = at("B M N K", (2, 0, 3, 1), (1, 1, 1, 1), (2, 31, 33, 15), (2, 32, 32, 16), (3, 5, 37, 17))
 
@@ -102,6 +121,30 @@ CASES: dict[str, Case] = {
     "scaled_by_value": Case(scaled_by_value, PLANE),
     "three_results": Case(three_results, PLANE),
     "rank_0": Case(lambda: take() * take() + 1.0, ({},)),
+}
+CASES |= {
+    "slice": Case(lambda: take(M + 3, N + 2)[1:-2, 1:] * 2.0, MOVED),
+    "slice_strided": Case(lambda: tw.slice(take(2 * M, N + 4), (0, 1), (M, N), (2, 1)), MOVED),
+    "pad": Case(lambda: tw.exp(tw.pad(take(M, N), (1, N), (0, 2), -1.5)), MOVED),
+    "pad_of_integers": Case(lambda: tw.pad(take(M, dtype="int32"), (M,), (1,), 7), at("M", (0,), (1,), (37,))),
+    "concat": Case(masked_concat, at("M N B", (0, 3, 0), (1, 1, 1), (31, 33, 2), (0, 5, 9), (5, 130, 0))),
+    "concat_columns": Case(lambda: tw.concat([take(M, N), take(M, 1), take(M, N)], 1), MOVED),
+    "reshape_joined": Case(lambda: tw.reshape(take(B, M, N), (B * M, N)) * 2.0, CUBE),
+    "reshape_split": Case(lambda: tw.reshape(take(M * 6, N), (M, 2, 3, N)) + take(N), MOVED),
+    "reshape_crossed": Case(lambda: tw.reshape(take(M, N), (N, M)), MOVED),
+    "sum_of_slice": Case(lambda: tw.sum(take(M + 1, N + 2)[1:, 1:-1], 1), MOVED),
+    "product_of_slice": Case(lambda: tw.matmul(take(M + 2, K)[:-2], take(K, N + 1)[:, 1:]), PRODUCT),
+    "sum_of_concat": Case(lambda: tw.sum(tw.concat([take(M, N), take(M, 3)], 1), 1), PLANE),
+    "softmax_of_concat": Case(lambda: tw.softmax(tw.concat([take(M + 1, N), take(2, N)]), axis=0), PLANE),
+    "sum_of_reshape": Case(lambda: tw.sum(tw.reshape(take(B, M, N), (B, M * N)), 1), CUBE),
+    "max_of_gather": Case(lambda: tw.max(embedding(), 1), at("M N B K", (0, 2, 0, 3), (1, 1, 0, 1), (3, 5, 4, 33))),
+    "embedding": Case(embedding, at("M N B K", (0, 2, 0, 3), (1, 1, 0, 1), (3, 5, 4, 33), (2, 4, 1, 0))),
+    "conv2d": Case(convolution(padding=1), at("B N M K", (1, 1, 0, 1), (0, 1, 1, 1), (2, 3, 2, 4), (1, 17, 3, 33))),
+    "conv2d_all": Case(
+        convolution(stride=(2, 1), padding=(0, 2, 1, B), dilation=(1, 2), groups=2),
+        at("B N M K", (1, 1, 1, 1), (2, 2, 3, 3), (1, 3, 0, 2)),
+    ),
+    "conv2d_bf16": Case(convolution("bfloat16"), at("B N M K", (1, 3, 2, 2), (1, 1, 0, 1), (2, 2, 1, 3))),
 }
 for _order in permutations(range(3)):
     CASES[f"transpose_{''.join(map(str, _order))}"] = Case(

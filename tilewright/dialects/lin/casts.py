@@ -31,11 +31,15 @@ def accumulator_type(element_type: Attribute) -> Attribute:
 
 def constant(builder: Builder, value: float, element_type: Attribute) -> SSAValue:
     """A scalar constant of a float, integer or index type."""
+    return builder.insert(arith.ConstantOp(constant_attribute(value, element_type))).result
+
+
+def constant_attribute(value: float, element_type: Attribute) -> FloatAttr | IntegerAttr:
+    """`value` as a constant of a float, integer or index type."""
     if isinstance(element_type, AnyFloat):
-        return builder.insert(arith.ConstantOp(FloatAttr(float(value), element_type))).result
+        return FloatAttr(float(value), element_type)
     if isinstance(element_type, IntegerType | IndexType):
-        integer_type = cast("IntegerType[int] | IndexType", element_type)
-        return builder.insert(arith.ConstantOp(IntegerAttr(int(value), integer_type))).result
+        return IntegerAttr(int(value), cast("IntegerType[int] | IndexType", element_type))
     raise TilewrightError(f"expected a float, integer or index element type, got {element_type}")
 
 

@@ -6,7 +6,15 @@ from collections.abc import Callable, Sequence
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, StringAttr, TensorType
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    ArrayAttr,
+    IndexType,
+    IntegerType,
+    StringAttr,
+    TensorType,
+    UnitAttr,
+)
 from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
 from xdsl.irdl import (
@@ -27,6 +35,14 @@ from xdsl.utils.exceptions import VerifyException
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.assembly import parse_extra_attributes, print_extra_attributes
+from tilewright.dialects.lin.access import (
+    AccessAttr,
+    Accesses,
+    access_prefixes,
+    constant_type,
+    parse_access,
+    print_access,
+)
 from tilewright.dialects.lin.body import YieldOp, verify_scalar_body
 from tilewright.dialects.lin.combine import Combine
 from tilewright.dialects.lin.indexing import OperandMap, affine_map, dims_of_map, indices_text
@@ -54,7 +70,8 @@ class GenericOp(IRDLOperation, InferShapes):
 
     `%c = lin.generic (d0, d1, d2) ins(%a[d0, d2] : !A, %b[d2, d1] : !B) out[d0, d1] combine sum : !C { body }`
     Operands are tensors or scalars by value; the body takes one scalar for each and yields one scalar of the
-    result's element type.
+    result's element type. An operand may be read at computed positions instead: `%x at [d0 + S, 2*d1] else 0.0 : f32`
+    (`AccessAttr`); `%i[d0] as v0` names the value of an integer operand for the indices of a later one.
     """
 
     name = "lin.generic"
@@ -62,6 +79,7 @@ class GenericOp(IRDLOperation, InferShapes):
     ins = var_operand_def()
     result = result_def(TensorType)
     indexing_maps = prop_def(ArrayAttr[AffineMapAttr])
+    access_attrs = opt_prop_def(ArrayAttr, prop_name="accesses")
     combine_attr = opt_prop_def(StringAttr, prop_name="combine")
     body = region_def("single_block")
 
@@ -75,14 +93,18 @@ class GenericOp(IRDLOperation, InferShapes):
         result_type: TensorType,
         body: Region,
         attributes: dict[str, Attribute] | None = None,
+        accesses: Accesses = (),
     ) -> None:
-        """`indexing_maps` holds one map for each operand and the output's last."""
+        """`indexing_maps` holds one map for each operand and the output's last, without results for an operand that
+        `accesses` (one entry an operand, or none at all) says to be read at computed positions."""
+        computed = any(a is not None for a in accesses)
         super().__init__(
             operands=[list(operands)],
             result_types=[result_type],
             properties={
                 "indexing_maps": ArrayAttr([AffineMapAttr(m) for m in indexing_maps]),
                 "combine": None if combine is None else StringAttr(combine),
+                "accesses": ArrayAttr([UnitAttr() if a is None else a for a in accesses]) if computed else None,
             },
             attributes=attributes or {},
             regions=[body],
@@ -96,6 +118,7 @@ class GenericOp(IRDLOperation, InferShapes):
         combine: Combine | None,
         result_type: TensorType,
         body_builder: Callable[[Builder, tuple[BlockArgument, ...]], SSAValue],
+        accesses: Accesses = (),
     ) -> GenericOp:
         """A generic over as many iteration dims as the maps name.
 
@@ -105,7 +128,7 @@ class GenericOp(IRDLOperation, InferShapes):
         block = Block(arg_types=[scalar_type(operand.type) for operand in operands])
         builder = Builder(InsertPoint.at_end(block))
         builder.insert(YieldOp(body_builder(builder, tuple(block.args))))
-        return GenericOp.build_around(operands, operand_maps, out_map, combine, result_type, Region(block))
+        return GenericOp.build_around(operands, operand_maps, out_map, combine, result_type, Region(block), accesses)
 
     @staticmethod
     def build_around(
@@ -115,12 +138,13 @@ class GenericOp(IRDLOperation, InferShapes):
         combine: Combine | None,
         result_type: TensorType,
         body: Region,
+        accesses: Accesses = (),
     ) -> GenericOp:
         """Like `build_from`, around a body that exists."""
         named = [d for m in operand_maps for d in m if d is not None] + list(out_map)
         dims = max(named, default=-1) + 1
         maps = [affine_map(dims, m) for m in operand_maps] + [affine_map(dims, tuple(out_map))]
-        return GenericOp(operands, maps, combine, result_type, body)
+        return GenericOp(operands, maps, combine, result_type, body, accesses=accesses)
 
     @property
     def maps(self) -> tuple[AffineMap, ...]:
@@ -134,8 +158,26 @@ class GenericOp(IRDLOperation, InferShapes):
 
     @property
     def operand_maps(self) -> tuple[OperandMap, ...]:
-        """For each operand the iteration dim of each of its dims, None where it is read at index 0."""
+        """For each operand the iteration dim of each of its dims, None where it is read at index 0.
+
+        Empty for a scalar, and for an operand that is read at computed positions.
+        """
         return tuple(dims_of_map(m) for m in self.maps[:-1])
+
+    @property
+    def accesses(self) -> tuple[AccessAttr | None, ...]:
+        """For each operand how it is read at computed positions, None where it runs along iteration dims."""
+        if self.access_attrs is None:
+            return (None,) * len(self.ins)
+        return tuple(a if isinstance(a, AccessAttr) else None for a in self.access_attrs.data)
+
+    def dims_read(self, position: int) -> tuple[int, ...]:
+        """The iteration dims on which the value of an operand depends, ascending for one at computed positions."""
+        access = self.accesses[position]
+        if access is None:
+            return tuple(d for d in self.operand_maps[position] if d is not None)
+        through = [d for v in access.values for d in self.dims_read(v)]
+        return tuple(sorted({*access.dims, *through}))
 
     @property
     def out_map(self) -> tuple[int, ...]:
@@ -181,8 +223,8 @@ class GenericOp(IRDLOperation, InferShapes):
 
     def _partial_extents(self, out_sizes: Sequence[Expr | None]) -> tuple[Expr | None, ...]:
         found: dict[int, Expr | None] = dict(zip(self.out_map, out_sizes, strict=True))
-        for operand, dims in zip(self.ins, self.operand_maps, strict=True):
-            if is_tensor(operand.type):
+        for operand, dims, access in zip(self.ins, self.operand_maps, self.accesses, strict=True):
+            if is_tensor(operand.type) and access is None:
                 for d, size in zip(dims, partial_shape(operand.type), strict=True):
                     if d is not None and found.get(d) is None:
                         found[d] = size
@@ -190,8 +232,8 @@ class GenericOp(IRDLOperation, InferShapes):
 
     def infer_result_types(self, operand_types: Sequence[Attribute]) -> list[TensorType]:
         found: dict[int, Expr] = {}
-        for operand_type, dims in zip(operand_types, self.operand_maps, strict=True):
-            if not is_tensor(operand_type):
+        for operand_type, dims, access in zip(operand_types, self.operand_maps, self.accesses, strict=True):
+            if not is_tensor(operand_type) or access is not None:
                 continue
             operand_sizes = shape_of(operand_type)
             if len(operand_sizes) != len(dims):
@@ -211,8 +253,13 @@ class GenericOp(IRDLOperation, InferShapes):
 
     @property
     def is_contraction(self) -> bool:
-        """Two tensor operands, combine sum, and a body that yields their product, each cast wider at most."""
+        """Two tensor operands, combine sum, and a body that yields their product, each cast wider at most.
+
+        What lies outside an operand that is read at computed positions counts as zero, or it is no contraction.
+        """
         if self.combine is not Combine.SUM or len(self.ins) != 2 or not all(is_tensor(v.type) for v in self.ins):
+            return False
+        if any(a is not None and (a.values or not a.fills_with_zero) for a in self.accesses):
             return False
         product = self.yielded.owner
         if not isinstance(product, arith.MulfOp | arith.MuliOp):
@@ -241,9 +288,15 @@ class GenericOp(IRDLOperation, InferShapes):
         dims = dims_of_map(out)
         if None in dims or len(set(dims)) != len(dims):
             raise VerifyException(f"expected distinct iteration dims in out, got {out}")
+        if self.access_attrs is not None and len(self.access_attrs.data) != len(self.ins):
+            raise VerifyException(f"expected {len(self.ins)} accesses, got {len(self.access_attrs.data)}")
         for position, (operand, dims) in enumerate(zip(self.ins, self.operand_maps, strict=True)):
             check_element_type(operand.type)
             rank = operand.type.get_num_dims() if is_tensor(operand.type) else 0
+            access = self.accesses[position]
+            if access is not None:
+                self._verify_access(position, access, rank)
+                rank = 0
             if len(dims) != rank:
                 raise VerifyException(
                     f"expected {rank} indices for operand {position}: {operand.type}, got {len(dims)}"
@@ -257,10 +310,31 @@ class GenericOp(IRDLOperation, InferShapes):
             if d not in named:
                 raise VerifyException(f"expected d{d} in an operand or in out, got it in none")
 
+    def _verify_access(self, position: int, access: AccessAttr, rank: int) -> None:
+        operand = self.ins[position]
+        if not is_tensor(operand.type) or len(access.indices) != rank:
+            raise VerifyException(
+                f"expected {rank} indices for operand {position}: {operand.type}, got {len(access.indices)}"
+            )
+        if any(d >= self.iteration_dims for d in access.dims):
+            raise VerifyException(f"expected iteration dims below d{self.iteration_dims}, got d{max(access.dims)}")
+        for v in access.values:
+            if v >= position or not isinstance(scalar_type(self.ins[v].type), IntegerType | IndexType):
+                raise VerifyException(
+                    f"operand {position}: expected the value of an integer operand before it, got v{v}"
+                )
+        fill = access.fill
+        if fill is not None:
+            element = operand.type.element_type
+            if constant_type(fill) != element:
+                raise VerifyException(
+                    f"operand {position}: expected else with a constant of type {element}, got {fill}"
+                )
+
     def _verify_sizes(self) -> None:
         extents = self._partial_extents(partial_shape(self.result.type))
         for position, (operand, dims) in enumerate(zip(self.ins, self.operand_maps, strict=True)):
-            if not is_tensor(operand.type):
+            if not is_tensor(operand.type) or self.accesses[position] is not None:
                 continue
             for axis, (d, size) in enumerate(zip(dims, partial_shape(operand.type), strict=True)):
                 if d is None:
@@ -282,7 +356,8 @@ class GenericOp(IRDLOperation, InferShapes):
             raise VerifyException(f"expected no combine without reduction dims, got {combine}")
 
     def _verify_body(self) -> None:
-        verify_scalar_body(self, self.body.block, [scalar_type(v.type) for v in self.ins], self.result.type)
+        arguments = [scalar_type(v.type) for v in self.ins]
+        verify_scalar_body(self, self.body.block, arguments, self.result.type, self.iteration_dims)
 
     @classmethod
     def parse(cls, parser: Parser) -> GenericOp:
@@ -307,11 +382,18 @@ class GenericOp(IRDLOperation, InferShapes):
 
         maps: list[OperandMap] = []
 
+        accesses: list[AccessAttr | None] = []
+        values: dict[str, int] = {}
+
         def parse_operand() -> SSAValue:
             operand = parser.parse_unresolved_operand()
+            access = parse_access(parser, number, values) if parser.parse_optional_keyword("at") else None
             # A scalar operand has no brackets.
             indices = parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, parse_index)
+            if parser.parse_optional_keyword("as"):
+                values[parser.parse_identifier()] = len(maps)
             maps.append(tuple(indices or ()))
+            accesses.append(access)
             parser.parse_punctuation(":")
             return parser.resolve_operand(operand, parser.parse_type())
 
@@ -325,22 +407,30 @@ class GenericOp(IRDLOperation, InferShapes):
         attributes = parse_extra_attributes(parser)
         body = parser.parse_region()
         affine = [affine_map(len(names), m) for m in (*maps, out)]
-        return GenericOp(operands, affine, combine, result_type, body, attributes)
+        return GenericOp(operands, affine, combine, result_type, body, attributes, accesses)
 
     def print(self, printer: Printer) -> None:
-        dims = ", ".join(f"d{d}" for d in range(self.iteration_dims))
+        accesses = self.accesses
+        prefixes = access_prefixes(accesses)
+        letter = prefixes["d"]
+        dims = ", ".join(f"{letter}{d}" for d in range(self.iteration_dims))
         printer.print_string(f" ({dims}) ins(")
+        named = {v for a in accesses if a is not None for v in a.values}
 
-        def print_operand(entry: tuple[SSAValue, OperandMap]) -> None:
-            operand, indices = entry
+        def print_operand(position: int) -> None:
+            operand, access = self.ins[position], accesses[position]
             printer.print_ssa_value(operand)
-            if is_tensor(operand.type):
-                printer.print_string(indices_text(indices))
+            if access is not None:
+                print_access(printer, access, prefixes)
+            elif is_tensor(operand.type):
+                printer.print_string(indices_text(self.operand_maps[position], letter))
+            if position in named:
+                printer.print_string(f" as {prefixes['v']}{position}")
             printer.print_string(" : ")
             printer.print_attribute(operand.type)
 
-        printer.print_list(list(zip(self.ins, self.operand_maps, strict=True)), print_operand)
-        printer.print_string(f") out{indices_text(dims_of_map(self.maps[-1]))}")
+        printer.print_list(range(len(self.ins)), print_operand)
+        printer.print_string(f") out{indices_text(dims_of_map(self.maps[-1]), letter)}")
         if self.combine_attr is not None:
             printer.print_string(f" combine {self.combine_attr.data}")
         printer.print_string(" : ")

@@ -14,9 +14,9 @@ def affine_map(dims: int, indices: OperandMap) -> AffineMap:
     return AffineMap(dims, 0, tuple(results))
 
 
-def indices_text(indices: OperandMap) -> str:
+def indices_text(indices: OperandMap, letter: str = "d") -> str:
     """`[d0, 0, d2]`: the indices as the custom syntax writes them."""
-    return "[" + ", ".join("0" if index is None else f"d{index}" for index in indices) + "]"
+    return "[" + ", ".join("0" if index is None else f"{letter}{index}" for index in indices) + "]"
 
 
 def dims_of_map(m: AffineMap) -> OperandMap:

@@ -12,6 +12,7 @@ from xdsl.printer import Printer
 
 from tilewright.dialects.assembly import parse_word
 from tilewright.dialects.lin.combine import Combine
+from tilewright.dialects.sym import Expr, parse_expr_from
 
 
 def parse_combine(parser: Parser) -> StringAttr:
@@ -30,6 +31,16 @@ def print_integers(printer: Printer, values: Sequence[int]) -> None:
     """Print what `parse_integers` reads."""
     with printer.in_square_brackets():
         printer.print_list(values, lambda value: printer.print_string(str(value)))
+
+
+def parse_expressions(parser: Parser) -> tuple[Expr, ...]:
+    """`[S, 2*S + 1]`: expressions over symbols."""
+    return tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_expr_from(parser)))
+
+
+def print_expressions(printer: Printer, values: Sequence[Expr]) -> None:
+    """Print what `parse_expressions` reads."""
+    printer.print_string(f"[{', '.join(map(str, values))}]")
 
 
 def print_f32(printer: Printer, value: float) -> None:

@@ -23,6 +23,7 @@ from xdsl.ir import Attribute, Operation, ParametrizedAttribute
 
 from tilewright.dialects.sym.analysis import declared_symbols
 from tilewright.dialects.sym.attributes import DimsAttr, ExprAttr, RelationAttr
+from tilewright.dialects.sym.index import IndexAttr
 from tilewright.dialects.sym.ops import SymbolOp
 
 
@@ -110,6 +111,10 @@ def _faults(attribute: Attribute, known: frozenset[str] | set[str], open_sizes: 
 def _symbols(attribute: Attribute) -> frozenset[str]:
     if isinstance(attribute, DimsAttr):
         return frozenset[str]().union(*(dim.symbols for dim in attribute.data))
+    if isinstance(attribute, IndexAttr):
+        # Coordinates are hidden symbols, spelled with a '%'.
+        names = frozenset[str]().union(*(e.symbols for e in attribute.data))
+        return frozenset(name for name in names if not name.startswith("%"))
     if isinstance(attribute, ExprAttr | RelationAttr):
         return attribute.data.symbols
     return frozenset()

@@ -15,12 +15,13 @@ from xdsl.irdl import (
     opt_prop_def,
     prop_def,
     region_def,
+    result_def,
     traits_def,
     var_operand_def,
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from tilewright.dialects.assembly import (
@@ -42,6 +43,7 @@ from tilewright.dialects.tile.iteration import (
     print_dim_names,
     print_mapped,
 )
+from tilewright.dialects.tile.limits import parse_valid, print_valid
 from tilewright.dialects.tile.structure import YieldOp
 from tilewright.dialects.tile.types import BufType, buffer_type
 
@@ -50,36 +52,40 @@ INSTRUCTIONS = ("fma",)
 index = IndexType()
 
 
-def _parse_valid(parser: Parser, names: dict[str, int]) -> tuple[list[int], list[SSAValue]]:
-    """`valid(d1 < %n, d0 < %m)`, or nothing."""
-    dims: list[int] = []
-    limits: list[SSAValue] = []
-    if parser.parse_optional_keyword("valid"):
-        parser.parse_punctuation("(")
-        while True:
-            name = parser.parse_identifier()
-            if name not in names:
-                parser.raise_error(f"{name} is not an iteration dim")
-            parser.parse_punctuation("<")
-            dims.append(names[name])
-            limits.append(parse_value(parser))
-            if not parser.parse_optional_punctuation(","):
-                break
-        parser.parse_punctuation(")")
-    return dims, limits
+@irdl_op_definition
+class IndexOp(IRDLOperation):
+    """`%i = tile.index 0 : index`: in the body of `tile.map`, the place in the tile along an iteration dim."""
 
+    name = "tile.index"
+    dim_attr = prop_def(IntegerAttr, prop_name="dim")
+    result = result_def(index)
+    traits = traits_def(Pure())
 
-def _print_valid(printer: Printer, dims: Sequence[int], limits: Sequence[SSAValue]) -> None:
-    if not dims:
-        return
-    printer.print_string(" valid(")
+    def __init__(self, dim: int) -> None:
+        super().__init__(properties={"dim": i64_attr(dim)}, result_types=[index])
 
-    def one(pair: tuple[int, SSAValue]) -> None:
-        printer.print_string(f"d{pair[0]} < ")
-        printer.print_operand(pair[1])
+    @property
+    def dim(self) -> int:
+        """The iteration dim."""
+        return self.dim_attr.value.data
 
-    printer.print_list(list(zip(dims, limits, strict=True)), one)
-    printer.print_string(")")
+    def verify_(self) -> None:
+        owner = self.parent_op()
+        if not isinstance(owner, MapOp) or self.dim >= owner.iteration.value.data:
+            raise VerifyException(f"expected an iteration dim of the tile.map around, got {self.dim}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> IndexOp:
+        op = cls(parser.parse_integer(allow_boolean=False, allow_negative=False))
+        op.attributes.update(parse_extra_attributes(parser))
+        parser.parse_punctuation(":")
+        parser.parse_keyword("index")
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f" {self.dim}")
+        print_extra_attributes(printer, self)
+        printer.print_string(" : index")
 
 
 @irdl_op_definition
@@ -169,7 +175,7 @@ class MapOp(IRDLOperation):
         inputs = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_mapped(parser, names))
         parser.parse_keyword("outs")
         outputs = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_mapped(parser, names))
-        dims, limits = _parse_valid(parser, names)
+        dims, limits = parse_valid(parser, names)
         extra = parse_extra_attributes(parser)
         body = parser.parse_region()
         op = cls(len(names), inputs, outputs, body, valid=dict(zip(dims, limits, strict=True)))
@@ -182,7 +188,7 @@ class MapOp(IRDLOperation):
             printer.print_string(f" {word}(")
             printer.print_list(pairs, lambda p: print_mapped(printer, *p))
             printer.print_string(")")
-        _print_valid(printer, ints(self.valid), self.limits)
+        print_valid(printer, ints(self.valid), self.limits)
         print_extra_attributes(printer, self)
         printer.print_string(" ")
         printer.print_region(self.body)
@@ -276,7 +282,7 @@ class ReduceOp(IRDLOperation):
         source = parse_mapped(parser, names)
         parser.parse_keyword("into")
         target = parse_mapped(parser, names)
-        dims, limits = _parse_valid(parser, names)
+        dims, limits = parse_valid(parser, names)
         scratch = parse_value(parser) if parser.parse_optional_keyword("scratch") else None
         op = cls(combine, len(names), source, target, valid=dict(zip(dims, limits, strict=True)), scratch=scratch)
         op.attributes.update(parse_extra_attributes(parser))
@@ -289,7 +295,7 @@ class ReduceOp(IRDLOperation):
         print_mapped(printer, self.source, self.source_map)
         printer.print_string(" into ")
         print_mapped(printer, self.target, self.target_map)
-        _print_valid(printer, ints(self.valid), self.limits)
+        print_valid(printer, ints(self.valid), self.limits)
         if self.scratch is not None:
             printer.print_string(" scratch ")
             printer.print_operand(self.scratch)

@@ -61,11 +61,11 @@ def print_dim_names(printer: Printer, count: int) -> None:
     printer.print_string(" (" + ", ".join(f"d{i}" for i in range(count)) + ")")
 
 
-def print_mapped(printer: Printer, value: SSAValue, dims: Sequence[int]) -> None:
+def print_mapped(printer: Printer, value: SSAValue, dims: Sequence[int], letter: str = "d") -> None:
     """Prints `%a[d0, 0]`."""
     printer.print_operand(value)
     if dims:
-        printer.print_string("[" + ", ".join("0" if d == BROADCAST else f"d{d}" for d in dims) + "]")
+        printer.print_string("[" + ", ".join("0" if d == BROADCAST else f"{letter}{d}" for d in dims) + "]")
 
 
 def iteration_sizes(count: int, values: Sequence[SSAValue], maps: Sequence[Sequence[int]]) -> list[int | None]:

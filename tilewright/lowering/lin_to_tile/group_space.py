@@ -50,8 +50,13 @@ class GroupSpace:
         return rest
 
     def operand_dims(self, generic: GenericOp, number: int) -> tuple[int | None, ...]:
-        """Group dim of each dim of operand `number`; None where it is read at index 0."""
+        """Group dim of each dim of operand `number`; None where it is read at index 0.
+
+        For an operand that is read at computed positions: the group dims that its value depends on.
+        """
         own = self.dims_of_generic[generic]
+        if generic.accesses[number] is not None:
+            return tuple(own[d] for d in generic.dims_read(number))
         return tuple(None if d is None else own[d] for d in generic.operand_maps[number])
 
     @property
@@ -101,13 +106,15 @@ def analyse(generics: Sequence[GenericOp], results: Sequence[SSAValue]) -> Group
             producer = made.get(operand)
             if producer is None:
                 continue
+            if generic.accesses[number] is not None:
+                return space  # other blocks may hold what is read: no one kernel
             for axis, d in enumerate(generic.operand_maps[number]):
                 if d is not None:
                     joined.join((n, d), (producer, generics[producer].out_map[axis]))
     readers: dict[SSAValue, tuple[int, int]] = {}
     for n, generic in enumerate(generics):
         for number, operand in enumerate(generic.ins):
-            if operand in made or not isinstance(operand.type, TensorType):
+            if operand in made or not isinstance(operand.type, TensorType) or generic.accesses[number] is not None:
                 continue
             first, first_operand = readers.setdefault(operand, (n, number))
             axes = zip(generics[first].operand_maps[first_operand], generic.operand_maps[number], strict=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -11,14 +11,19 @@ from xdsl.dialects.builtin import AnyFloat, TensorType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.lin.access import AccessAttr
+from tilewright.dialects.lin.body import IndexOp as LinIndexOp
 from tilewright.dialects.lin.combine import Combine
 from tilewright.dialects.lin.generic import GenericOp
+from tilewright.dialects.lin.shapes import as_tensor
 from tilewright.dialects.sym import Expr, ceildiv
-from tilewright.dialects.tile.compute import MmaOp, ReduceOp
+from tilewright.dialects.sym.index import dim, members, offset
+from tilewright.dialects.tile.compute import IndexOp, MmaOp, ReduceOp
+from tilewright.dialects.tile.gathers import GatherOp
 from tilewright.dialects.tile.iteration import BROADCAST
 from tilewright.dialects.tile.structure import KernelOp, YieldOp
 from tilewright.dialects.tile.types import BufType
-from tilewright.lowering.lin_to_tile.builder import TileBuilder, identity_attribute, index
+from tilewright.lowering.lin_to_tile.builder import TileBuilder, constant_attribute, identity_attribute, index
 from tilewright.lowering.lin_to_tile.group_space import GroupSpace
 
 if TYPE_CHECKING:
@@ -44,16 +49,6 @@ def combine_scalars(combine: Combine, left: SSAValue, right: SSAValue) -> Operat
         unsigned = arith.MaxUIOp if combine is Combine.MAX else arith.MinUIOp
         return unsigned(left, right)
     return integers(left, right)
-
-
-def copy_body(generic: GenericOp, block: Block, args: Sequence[SSAValue]) -> SSAValue:
-    """Clones the ops of a generic's body into `block` on `args`; returns the yielded scalar there."""
-    mapper: dict[SSAValue, SSAValue] = dict(zip(generic.body.block.args, args, strict=True))
-    for op in generic.body.block.ops:
-        if op is generic.body.block.last_op:
-            break
-        block.add_op(op.clone(mapper))
-    return mapper[generic.yielded]
 
 
 class KernelWriter:
@@ -97,6 +92,7 @@ class KernelWriter:
             self.offsets[d] = self.build.scaled(coordinate, self.tiles[d], f"o{d}")
         self.fragments: dict[SSAValue, SSAValue] = {}
         self.loaded: dict[tuple[SSAValue, tuple[int | None, ...]], SSAValue] = {}
+        self.gathered: dict[Hashable, SSAValue] = {}
         self._zero: SSAValue | None = None
 
     # Fragments ------------------------------------------------------------------------------------------
@@ -127,6 +123,9 @@ class KernelWriter:
         value = generic.ins[number]
         if not isinstance(value.type, TensorType):
             return self.arguments[value], []
+        access = generic.accesses[number]
+        if access is not None:
+            return self.gather(generic, number, access), list(generic.dims_read(number))
         own = [BROADCAST if d is None else d for d in generic.operand_maps[number]]
         if value in self.fragments:
             return self.fragments[value], own
@@ -141,12 +140,65 @@ class KernelWriter:
             )
         return self.loaded[value, dims], own
 
+    def gather(self, generic: GenericOp, number: int, access: AccessAttr) -> SSAValue:
+        """Operand `number`, which is read at computed positions, in a fragment along the dims it depends on."""
+        value, own = generic.ins[number], self.space.dims_of_generic[generic]
+        read = generic.dims_read(number)
+        place = {d: n for n, d in enumerate(read)}
+        # Iteration dim d stands at the tile's offset plus the place in the tile.
+        at = access.mapped({d: offset(n) + dim(place[d]) for n, d in enumerate(access.dims)})
+        at = at.mapped(values={v: n for n, v in enumerate(access.values)})
+        key = (value, at, tuple(own[d] for d in read), tuple(generic.ins[v] for v in access.values))
+        if key not in self.gathered:
+            values: list[tuple[SSAValue, list[int]]] = []
+            for v in access.values:
+                fragment, dims = self.operand(generic, v)
+                values.append((fragment, [d if d == BROADCAST else place[d] for d in dims]))
+            element = as_tensor(value.type).element_type
+            name = f"t_{value.name_hint}" if value.name_hint else "t"
+            fragment = self.build.alloc([self.tiles[own[d]] for d in read], element, name)
+            # What an operand says is a promise; all else is masked until it is proved.
+            bounds = ["trusted" if members([e], "v") and access.fill is None else "clip" for e in at.indices]
+            # A promise holds inside the extents only; what lies past a reduced one must not be combined.
+            limits = self.limits(generic, read if "trusted" in bounds else generic.reduction_dims)
+            self.build.add(
+                GatherOp(
+                    self.arguments[value],
+                    at.indices,
+                    fragment,
+                    bounds=bounds,
+                    values=values,
+                    offsets=[self.offsets[own[d]] for d in access.dims],
+                    valid={place[d]: limit for d, limit in limits.items() if d in place},
+                    other=constant_attribute(0, element) if access.fill is None else access.fill,
+                )
+            )
+            self.gathered[key] = fragment
+        return self.gathered[key]
+
     def producer(self, value: SSAValue) -> GenericOp:
         """The generic that makes a value inside the group."""
         owner = value.owner
         if not isinstance(owner, GenericOp):
             raise TilewrightError(f"expected a lin.generic as producer, got {owner}")
         return owner
+
+    def copy_body(self, generic: GenericOp, block: Block, args: Sequence[SSAValue]) -> SSAValue:
+        """Clones the ops of a generic's body into `block` on `args`; returns the yielded scalar there."""
+        mapper: dict[SSAValue, SSAValue] = dict(zip(generic.body.block.args, args, strict=True))
+        own = self.space.dims_of_generic[generic]
+        for op in generic.body.block.ops:
+            if op is generic.body.block.last_op:
+                break
+            if isinstance(op, LinIndexOp):
+                # The place in the tensor is the tile's offset plus the place in the tile.
+                place = IndexOp(op.dim)
+                total = arith.AddiOp(self.offsets[own[op.dim]], place.result)
+                block.add_ops([place, total])
+                mapper[op.result] = total.result
+            else:
+                block.add_op(op.clone(mapper))
+        return mapper[generic.yielded]
 
     def result_fragment(self, generic: GenericOp) -> SSAValue:
         """A new fragment for the result of a generic."""
@@ -160,7 +212,7 @@ class KernelWriter:
         out = self.result_fragment(generic)
 
         def body(block: Block, args: Sequence[BlockArgument]) -> None:
-            block.add_op(YieldOp(copy_body(generic, block, args)))
+            block.add_op(YieldOp(self.copy_body(generic, block, args)))
 
         self.build.map(generic.iteration_dims, inputs, [(out, generic.out_map)], body)
         self.fragments[generic.result] = out
@@ -175,12 +227,12 @@ class KernelWriter:
     @contextmanager
     def walk(self, dims: Sequence[int]) -> Generator[None]:
         """Loops over reduced dims, a tile at a time; what is made inside is forgotten after."""
-        fragments, loaded = dict(self.fragments), dict(self.loaded)
+        fragments, loaded, gathered = dict(self.fragments), dict(self.loaded), dict(self.gathered)
         with ExitStack() as stack:
             for d in dims:
                 self.offsets[d] = stack.enter_context(self.build.loop(self.space.extents[d], self.tiles[d], f"k{d}"))
             yield
-        self.fragments, self.loaded = fragments, loaded
+        self.fragments, self.loaded, self.gathered = fragments, loaded, gathered
 
     # Schedules ------------------------------------------------------------------------------------------
     def write_elementwise(self) -> KernelOp:
@@ -210,13 +262,15 @@ class KernelWriter:
         """Whether a generic computes one value for each point of the reduced dims."""
         return not generic.reduction_dims and bool(set(self.space.dims_of_generic[generic]) & self.space.reduced)
 
-    def limits(self, generic: GenericOp) -> dict[int, SSAValue]:
-        """For each reduced iteration dim how many elements of the tile are inside."""
+    def limits(self, generic: GenericOp, dims: Sequence[int] | None = None) -> dict[int, SSAValue]:
+        """For each reduced iteration dim (or each of `dims`) how many elements of the tile are inside."""
         limits: dict[int, SSAValue] = {}
         own = self.space.dims_of_generic[generic]
-        for d in generic.reduction_dims:
-            rest = self.space.extents[own[d]] - Expr.symbol("k")
-            limits[d] = self.build.expression(rest, {"k": self.offsets[own[d]]}, "n")
+        for d in generic.reduction_dims if dims is None else dims:
+            extent, name = self.space.extents[own[d]], "k"
+            while name in extent.symbols:
+                name += "_"
+            limits[d] = self.build.expression(extent - Expr.symbol(name), {name: self.offsets[own[d]]}, "n")
         return limits
 
     def write_looping_reduction(self) -> KernelOp:
@@ -255,7 +309,7 @@ class KernelWriter:
             inputs = [self.operand(generic, n) for n in range(len(generic.ins))]
 
             def body(block: Block, args: Sequence[BlockArgument]) -> None:
-                value = copy_body(generic, block, args[:-1])
+                value = self.copy_body(generic, block, args[:-1])
                 combined = combine_scalars(combine, args[-1], value)
                 block.add_ops([combined, YieldOp(combined.results[0])])
 
@@ -297,7 +351,7 @@ class KernelWriter:
             values = self.build.alloc(self.tile_sizes(own), generic.result.type.element_type, "v")
 
             def body(block: Block, args: Sequence[BlockArgument], generic: GenericOp = generic) -> None:
-                block.add_op(YieldOp(copy_body(generic, block, args)))
+                block.add_op(YieldOp(self.copy_body(generic, block, args)))
 
             self.build.map(generic.iteration_dims, inputs, [(values, every)], body)
             self.finish_reduction(generic, values, self.limits(generic))

@@ -81,7 +81,7 @@ def _contiguous_dims(request: Request) -> list[int]:
     inputs = {value for value, _ in request.inputs}
     for generic in request.space.generics:
         for n, operand in enumerate(generic.ins):
-            if operand in inputs and isinstance(operand.type, TensorType):
+            if operand in inputs and isinstance(operand.type, TensorType) and generic.accesses[n] is None:
                 dims = [d for d in request.space.operand_dims(generic, n) if d is not None]
                 if dims:
                     found.append(dims[-1])
@@ -101,6 +101,8 @@ def _is_crossed(request: Request, dim: int) -> bool:
     last = request.space.parallel[-1]
     for generic in request.space.generics:
         for n in range(len(generic.ins)):
+            if generic.accesses[n] is not None:
+                continue
             dims = [d for d in request.space.operand_dims(generic, n) if d is not None]
             if dims and dims[-1] == dim and last in dims:
                 return True

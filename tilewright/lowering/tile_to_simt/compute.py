@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerAttr, IntegerType,
 from xdsl.ir import Attribute, SSAValue
 
 from tilewright.dialects.simt.memory import RegsLoadOp, RegsStoreOp
-from tilewright.dialects.tile.compute import MapOp, MmaOp
+from tilewright.dialects.tile.compute import IndexOp, MapOp, MmaOp
 from tilewright.dialects.tile.copies import FillOp
 from tilewright.dialects.tile.iteration import BROADCAST
 from tilewright.dialects.tile.types import BufType, DimDistribution, buffer_type
@@ -76,10 +76,16 @@ def lower_map(kernel: Kernel, op: MapOp) -> None:
     builder, limits = kernel.builder, op.valid_limits
     spread = iteration_distribution(op, op.iteration.value.data, [*op.mapped_inputs, *op.mapped_outputs])
     locals_: dict[int, Local] = {}
+    asks = [o for o in op.body.block.ops if isinstance(o, IndexOp)]
+    asked = {o.dim for o in asks}
     with ExitStack() as loops:
         for d, (dim, size) in enumerate(zip(spread, op.sizes, strict=True)):
             assert size is not None
-            locals_[d] = loops.enter_context(each_local(builder, dim, size, place=d in limits))
+            locals_[d] = loops.enter_context(each_local(builder, dim, size, place=d in limits or d in asked))
+        for inner in asks:
+            place = locals_[inner.dim].place
+            assert place is not None
+            kernel.values[inner.result] = builder.add_int(place, thread_place(builder, spread[inner.dim]))
         arguments = [read(kernel, value, dims, locals_) for value, dims in op.mapped_inputs]
         results = clone_body(kernel, op.body.block, arguments)
         with builder.when(inside_limits(kernel, limits, spread, locals_)):

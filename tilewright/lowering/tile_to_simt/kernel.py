@@ -18,11 +18,13 @@ from tilewright.dialects.sym.expr import Expr
 from tilewright.dialects.sym.ops import ApplyOp
 from tilewright.dialects.tile.compute import MapOp, MmaOp, ReduceOp
 from tilewright.dialects.tile.copies import CopyOp, FillOp
+from tilewright.dialects.tile.gathers import GatherOp
 from tilewright.dialects.tile.structure import AllocOp, ForOp, KernelOp, SyncOp
 from tilewright.dialects.tile.types import BufType
 from tilewright.lowering.tile_to_simt.builder import I32, Builder
 from tilewright.lowering.tile_to_simt.compute import lower_fill, lower_map, lower_mma
 from tilewright.lowering.tile_to_simt.copies import lower_copy
+from tilewright.lowering.tile_to_simt.gathers import lower_gather
 from tilewright.lowering.tile_to_simt.reduction import lower_reduce
 from tilewright.lowering.tile_to_simt.scalars import clone_scalar
 from tilewright.lowering.tile_to_simt.state import Kernel, distribution, element_bytes, element_type
@@ -203,6 +205,7 @@ _TABLE: dict[type[Operation], Callable[[Kernel, Any], None]] = {
     CopyOp: lower_copy,
     FillOp: lower_fill,
     ForOp: _for,
+    GatherOp: lower_gather,
     MapOp: lower_map,
     MmaOp: lower_mma,
     ReduceOp: lower_reduce,

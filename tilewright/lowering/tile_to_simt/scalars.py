@@ -9,6 +9,8 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from tilewright.dialects.sym.ops import ApplyOp
+from tilewright.dialects.tile.compute import IndexOp
 from tilewright.dialects.tile.structure import YieldOp
 from tilewright.lowering.tile_to_simt.builder import I64
 from tilewright.lowering.tile_to_simt.state import Kernel, element_type
@@ -25,7 +27,10 @@ def clone_body(kernel: Kernel, body: Block, arguments: Sequence[SSAValue]) -> li
             kernel.builder.location = location
             return [kernel.values[v] for v in op.values]
         kernel.builder.location = op.location
-        clone_scalar(kernel, op)
+        if isinstance(op, ApplyOp):
+            kernel.values[op.result] = kernel.expr(op.expr.data, op.where)
+        elif not isinstance(op, IndexOp):  # which `lower_map` has placed
+            clone_scalar(kernel, op)
     raise AssertionError("a verified tile.map body ends in tile.yield")
 
 

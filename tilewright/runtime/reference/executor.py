@@ -20,11 +20,12 @@ from tilewright.dialects.lin.group import GroupOp
 from tilewright.dialects.lin.interfaces import Decomposable
 from tilewright.dialects.lin.shapes import scalar_type
 from tilewright.dialects.lin.softmax import SoftmaxOp
-from tilewright.dialects.sym import ApplyOp, CastOp
+from tilewright.dialects.location import location_of
+from tilewright.dialects.sym import ApplyOp, CastOp, RequireOp
 from tilewright.runtime.numerics import Array, storage_dtype
 from tilewright.runtime.reference.bounded import NO_ERROR, Bounded, rounded, settle
 from tilewright.runtime.reference.generic import evaluate_generic
-from tilewright.runtime.reference.inputs import bind_inputs, check_symbols
+from tilewright.runtime.reference.inputs import bind_inputs, check_requirement, check_symbols
 from tilewright.runtime.reference.scalar_errors import ERRORS, evaluate_bounded
 from tilewright.runtime.reference.softmax_error import softmax_error
 from tilewright.runtime.scalar_ops import quiet
@@ -121,7 +122,7 @@ def _decomposed(op: Decomposable, operands: Sequence[Bounded], scope: _Scope) ->
 def _generic(op: Operation, operands: Sequence[Bounded], scope: _Scope) -> list[Bounded]:
     generic = cast(GenericOp, op)
     sizes = [size.evaluate(scope.symbols) for size in generic.extents()]
-    return [evaluate_generic(generic, operands, sizes)]
+    return [evaluate_generic(generic, operands, sizes, scope.symbols)]
 
 
 def _group(op: Operation, operands: Sequence[Bounded], scope: _Scope) -> list[Bounded]:
@@ -145,8 +146,20 @@ def _apply(op: Operation, operands: Sequence[Bounded], scope: _Scope) -> list[Bo
     return [Bounded(np.asarray(apply.expr.data.evaluate(values), np.int64), NO_ERROR)]
 
 
+def _require(op: Operation, operands: Sequence[Bounded], scope: _Scope) -> list[Bounded]:
+    check_requirement(cast(RequireOp, op), scope.symbols)
+    return []
+
+
 def _spelled(names: frozenset[str], values: Mapping[str, int]) -> str:
     return ", ".join(f"{name} = {values[name]}" for name in sorted(names))
+
+
+def _require(op: Operation, operands: Sequence[Bounded], scope: _Scope) -> list[Bounded]:
+    relation = cast(RequireOp, op).relation.data
+    if not relation.holds(scope.symbols):
+        raise TilewrightError(f"expected {relation}, got {_spelled(relation.symbols, scope.symbols)}", location_of(op))
+    return []
 
 
 _HANDLERS: dict[type[Operation], Callable[[Operation, Sequence[Bounded], _Scope], list[Bounded]]] = {
@@ -154,4 +167,5 @@ _HANDLERS: dict[type[Operation], Callable[[Operation, Sequence[Bounded], _Scope]
     GroupOp: _group,
     CastOp: _sym_cast,
     ApplyOp: _apply,
+    RequireOp: _require,
 }

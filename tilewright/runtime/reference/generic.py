@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from math import prod
+from typing import cast
 
 import numpy as np
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType
 from xdsl.ir import Block, SSAValue
 
-from tilewright.dialects.lin.body import YieldOp
+from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.lin.body import IndexOp, YieldOp
 from tilewright.dialects.lin.generic import GenericOp
 from tilewright.dialects.lin.indexing import OperandMap
+from tilewright.dialects.location import location_of
+from tilewright.dialects.sym import ApplyOp
+from tilewright.dialects.sym.index import dim, name_of
+from tilewright.dialects.sym.index import value as index_value
+from tilewright.runtime.index_arrays import axis, evaluate, gather
 from tilewright.runtime.numerics import Array
 from tilewright.runtime.reference.bounded import Bounded, settle, with_overflow
 from tilewright.runtime.reference.combining import Accumulator
@@ -22,60 +31,122 @@ BLOCK_ELEMENTS = 1 << 20
 """Points of the iteration space that are computed at once: tens of MB with the arrays of a body's values."""
 
 
-def evaluate_generic(op: GenericOp, operands: Sequence[Bounded], sizes: Sequence[int]) -> Bounded:
+def evaluate_generic(
+    op: GenericOp, operands: Sequence[Bounded], sizes: Sequence[int], symbols: Mapping[str, int]
+) -> Bounded:
     """The result of `op`, not yet rounded to its type, for iteration dims of these sizes. Call it inside `quiet()`.
 
-    An operand is an array of its tensor's shape, or of shape () for a scalar.
+    An operand is an array of its tensor's shape, or of shape () for a scalar. TilewrightError where an index without
+    `else` lies outside its operand.
     """
     element_type = op.result.type.element_type
+    # What is read at computed positions becomes an operand that runs along the iteration dims it depends on.
+    operands, maps = read_accesses(op, operands, sizes, symbols)
     if op.is_contraction:
-        found = contract(op.operand_maps, op.out_map, operands, sizes, element_type)
+        found = contract(maps, op.out_map, operands, sizes, element_type)
         if found is not None:
             value = with_overflow(element_type, found.value)
             return Bounded(value, settle(element_type, value, found.error))
     order = (*op.out_map, *op.reduction_dims)
     views = [
         Bounded(_view(x.value, m, order, sizes), _view(np.broadcast_to(x.error, x.value.shape), m, order, sizes))
-        for x, m in zip(operands, op.operand_maps, strict=True)
+        for x, m in zip(operands, maps, strict=True)
     ]
     space = [sizes[d] for d in order]
     rank = len(op.out_map)
     out_shape = space[:rank]
     combine = op.combine
+    body = Body(op.body.block, order, symbols)
     if combine is None:
-        return _elementwise(op.body.block, views, out_shape)
+        return _elementwise(body, views, out_shape)
     accumulator = Accumulator.start(combine, element_type, out_shape, prod(space[rank:]))
     for block in _blocks(space):
         shape = tuple(piece.stop - piece.start for piece in block)
-        accumulator.add(block[:rank], _full(evaluate_body(op.body.block, _cut(views, block)), shape))
+        accumulator.add(block[:rank], _full(body.evaluate(_cut(views, block), block), shape))
     return accumulator.finish()
 
 
-def evaluate_body(block: Block, args: Sequence[Bounded]) -> Bounded:
-    """The scalar that a body yields, for arguments of any shapes that broadcast."""
-    values: dict[SSAValue, Bounded] = dict(zip(block.args, args, strict=True))
-    for op in block.ops:
-        operands = [values[operand] for operand in op.operands]
-        if isinstance(op, YieldOp):
-            return operands[0]
-        values[op.results[0]] = evaluate_bounded(op, operands)
-    raise AssertionError("a verified body ends in lin.yield")
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The body of a generic, the order of its iteration dims on the axes of arrays, and the symbols' values."""
+
+    block: Block
+    order: Sequence[int]
+    symbols: Mapping[str, int]
+
+    def evaluate(self, args: Sequence[Bounded], where: Sequence[slice]) -> Bounded:
+        """The scalar that the body yields, for arguments that broadcast to the points `where`, a slice an axis."""
+        values: dict[SSAValue, Bounded] = dict(zip(self.block.args, args, strict=True))
+        for op in self.block.ops:
+            operands = [values[operand] for operand in op.operands]
+            if isinstance(op, YieldOp):
+                return operands[0]
+            if isinstance(op, IndexOp):
+                number = self.order.index(op.dim)
+                piece = where[number]
+                place = axis(number, piece.stop - piece.start, len(where), piece.start)
+                values[op.result] = Bounded(place)
+            elif isinstance(op, ApplyOp):
+                named = {name: x.value for name, x in zip(op.where, operands, strict=True)}
+                values[op.result] = Bounded(evaluate(op.expr.data, {**self.symbols, **named}))
+            else:
+                values[op.results[0]] = evaluate_bounded(op, operands)
+        raise AssertionError("a verified body ends in lin.yield")
 
 
-def _elementwise(body: Block, views: Sequence[Bounded], shape: Sequence[int]) -> Bounded:
+def _elementwise(body: Body, views: Sequence[Bounded], shape: Sequence[int]) -> Bounded:
     value: Array | None = None
     error = np.zeros(shape)
     for block in _blocks(shape):
-        piece = evaluate_body(body, _cut(views, block))
+        piece = body.evaluate(_cut(views, block), block)
         if value is None:
             value = np.zeros(shape, piece.value.dtype)
         value[block] = piece.value
         error[block] = piece.error
     if value is None:
         # An empty space: the body runs on nothing, for the dtype alone.
-        empty = [Bounded(np.zeros((0,), v.value.dtype)) for v in views]
-        value = np.zeros(shape, evaluate_body(body, empty).value.dtype)
+        empty = [Bounded(np.zeros((0,) * len(shape), v.value.dtype)) for v in views]
+        value = np.zeros(shape, body.evaluate(empty, [slice(0, 0)] * len(shape)).value.dtype)
     return Bounded(value, error)
+
+
+def read_accesses(
+    op: GenericOp, operands: Sequence[Bounded], sizes: Sequence[int], symbols: Mapping[str, int]
+) -> tuple[list[Bounded], list[OperandMap]]:
+    """The operands with those at computed positions read, and the iteration dims of each operand's dims then."""
+    found, maps = list(operands), list(op.operand_maps)
+    for position, access in enumerate(op.accesses):
+        if access is None:
+            continue
+        dims = op.dims_read(position)
+        place = {d: n for n, d in enumerate(dims)}
+        shape = [sizes[d] for d in dims]
+        values: dict[str, Array | int] = dict(symbols)
+        for d in access.dims:
+            values[name_of(dim(d))] = axis(place[d], sizes[d], len(dims))
+        for v in access.values:
+            values[name_of(index_value(v))] = _view(found[v].value, maps[v], dims, sizes)
+        x = operands[position]
+        indices = [np.broadcast_to(evaluate(e, values), shape) for e in access.indices]
+        read, inside = gather(x.value, indices, shape)
+        error = gather(np.broadcast_to(x.error, x.value.shape), indices, shape)[0]
+        if not inside.all():
+            if access.fill is None:
+                raise _outside(op, position, indices, x.value.shape, inside)
+            fill = cast("FloatAttr[AnyFloat] | IntegerAttr[IntegerType]", access.fill).value.data
+            read, error = np.where(inside, read, np.asarray(fill).astype(read.dtype)), np.where(inside, error, 0.0)
+        found[position], maps[position] = Bounded(read, error), dims
+    return found, maps
+
+
+def _outside(
+    op: GenericOp, position: int, indices: Sequence[Array], shape: Sequence[int], inside: Array
+) -> TilewrightError:
+    first = tuple(int(i) for i in np.argwhere(~inside)[0])
+    at = [int(index[first]) for index in indices]
+    return TilewrightError(
+        f"lin.generic: expected indices inside {list(shape)} for operand {position}, got {at}", location_of(op)
+    )
 
 
 def _full(x: Bounded, shape: tuple[int, ...]) -> Bounded:

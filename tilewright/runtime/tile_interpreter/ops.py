@@ -14,11 +14,14 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.lin.combine import Combine, identity_value
 from tilewright.dialects.location import location_of
+from tilewright.dialects.sym import index as coordinate
 from tilewright.dialects.sym.ops import ApplyOp
-from tilewright.dialects.tile.compute import MapOp, MmaOp, ReduceOp
+from tilewright.dialects.tile.compute import IndexOp, MapOp, MmaOp, ReduceOp
 from tilewright.dialects.tile.copies import CopyOp, FillOp
+from tilewright.dialects.tile.gathers import GatherOp
 from tilewright.dialects.tile.structure import AllocOp, ForOp, SyncOp
 from tilewright.dialects.tile.types import BufType, buffer_type
+from tilewright.runtime import index_arrays
 from tilewright.runtime.numerics import Array, float_format, fma_f32, round_to, storage_dtype
 from tilewright.runtime.scalar_ops import SCALAR_OPS, carrier_dtype
 from tilewright.runtime.tile_interpreter.values import (
@@ -45,9 +48,11 @@ def run_alloc(frame: Frame, op: AllocOp) -> None:
 
 def run_apply(frame: Frame, op: ApplyOp) -> None:
     """An index expression."""
-    values = dict(frame.symbols)
-    values |= {name: frame.integer(value) for name, value in op.where.items()}
-    frame.env[op.result] = op.expr.data.evaluate(values)
+    values: dict[str, Array | int] = dict(frame.symbols)
+    values |= {name: frame.env[value] for name, value in op.where.items()}
+    found = index_arrays.evaluate(op.expr.data, values)
+    # In the body of a map an index may differ from element to element.
+    frame.env[op.result] = found if found.ndim else int(found)
 
 
 def run_fill(frame: Frame, op: FillOp) -> None:
@@ -115,6 +120,40 @@ def run_map(frame: Frame, op: MapOp) -> None:
             target[...] = value
         else:
             np.copyto(target, value, where=where)
+
+
+def run_gather(frame: Frame, op: GatherOp) -> None:
+    """Each element from its computed position."""
+    sizes = op.tile_type.sizes
+    values: dict[str, Array | int] = dict(frame.symbols)
+    values |= {coordinate.name_of(coordinate.dim(d)): index_arrays.axis(d, n, len(sizes)) for d, n in enumerate(sizes)}
+    values |= {coordinate.name_of(coordinate.offset(n)): frame.integer(v) for n, v in enumerate(op.offsets)}
+    for n, (fragment, own) in enumerate(op.mapped_values):
+        values[coordinate.name_of(coordinate.value(n))] = in_iteration(frame.buffer(fragment), own, sizes)
+    source = frame.buffer(op.source)
+    indices = [np.broadcast_to(index_arrays.evaluate(e, values), sizes) for e in op.exprs]
+    mask = valid_mask({d: frame.integer(v) for d, v in op.valid_limits.items()}, sizes)
+    valid = np.ones(sizes, np.bool_) if mask is None else np.broadcast_to(mask, sizes)
+    for d, (word, index) in enumerate(zip(op.bound_words, indices, strict=True)):
+        outside = valid & ((index < 0) | (index >= source.shape[d]))
+        if word != "clip" and outside.any():
+            raise TilewrightError(
+                f"tile.gather: index {int(index[outside][0])} of dim {d} is outside size {source.shape[d]}"
+                f" (bound {word})",
+                location_of(op),
+            )
+    read, inside = index_arrays.gather(source, indices, sizes)
+    target = frame.buffer(op.target)
+    found = np.where(inside & valid, read, constant(op.other, buffer_type(op.source).element).astype(read.dtype))
+    target[...] = found.astype(target.dtype, copy=False)
+
+
+def run_index(frame: Frame, op: IndexOp) -> None:
+    """The places along an iteration dim of the map around."""
+    owner = op.parent_op()
+    assert isinstance(owner, MapOp)
+    sizes = _sizes(owner)
+    frame.env[op.result] = index_arrays.axis(op.dim, sizes[op.dim], len(sizes))
 
 
 def _expect_view(op: Operation, view: Array, buffer: Array) -> None:
@@ -243,6 +282,8 @@ TILE_OPS: dict[type[Operation], Run] = {
     CopyOp: run_copy,
     FillOp: run_fill,
     ForOp: run_for,
+    GatherOp: run_gather,
+    IndexOp: run_index,
     MapOp: run_map,
     MmaOp: run_mma,
     ReduceOp: run_reduce,

@@ -200,10 +200,10 @@ func.func @case(%a: tensor<?xf32, #sym.dims<M>>, %s: f32) {
 sym.symbol @M
 sym.symbol @K
 func.func @case(%a: tensor<?xf32, #sym.dims<M>>) {
-  // expected-error@+1 {{expected only arith and math ops in the body, got sym.apply}}
+  // expected-error@+1 {{expected only arith and math ops in the body, got sym.require}}
   %r = lin.generic (i) ins(%a[i] : tensor<?xf32, #sym.dims<M>>) out[i] : tensor<?xf32, #sym.dims<M>> {
   ^bb0(%x: f32):
-    %p = sym.apply M
+    sym.require M >= 1
     lin.yield %x : f32
   }
   func.return

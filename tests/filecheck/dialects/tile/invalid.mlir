@@ -515,3 +515,42 @@ tile.kernel @k(%x: !tile.buf<[8, 4], f32, global>) grid (%i) = [1] {
   // expected-error@+1 {{expected inst to be one of fma, got wmma}}
   tile.mma (d0, d1, d2) %f[d0, d2], %f[d1, d2] into %c[d0, d1] inst wmma
 }
+
+// -----
+
+sym.symbol @M
+tile.kernel @k(%x: !tile.buf<[M], f32, global>) grid (%i) = [1] {
+  %f = tile.alloc : !tile.buf<[8], f32, fragment>
+  // expected-error@+1 {{expected 1 indices, got 2}}
+  tile.gather (d0) %x[d0, d0] to %f bounds [clip]
+}
+
+// -----
+
+sym.symbol @M
+tile.kernel @k(%x: !tile.buf<[M], f32, global>) grid (%i) = [1] {
+  %f = tile.alloc : !tile.buf<[8], f32, fragment>
+  // expected-error@+1 {{expected bound to be one of clip, proved, trusted, got masked}}
+  tile.gather (d0) %x[d0] to %f bounds [masked]
+}
+
+// -----
+
+sym.symbol @M
+tile.kernel @k(%x: !tile.buf<[M], f32, global>) grid (%i) = [1] {
+  %f = tile.alloc : !tile.buf<[8], f32, fragment>
+  // expected-error@+1 {{expected integer fragments after with}}
+  tile.gather (d0) %x[v0] to %f with v0 = %f[d0] bounds [trusted]
+}
+
+// -----
+
+tile.kernel @k() grid (%i) = [1] {
+  %f = tile.alloc : !tile.buf<[8], f32, fragment>
+  tile.map (d0) ins(%f[d0]) outs(%f[d0]) {
+  ^bb0(%p: f32):
+    // expected-error@+1 {{expected an iteration dim of the tile.map around, got 1}}
+    %at = tile.index 1 : index
+    tile.yield %p
+  }
+}
