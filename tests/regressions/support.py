@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,13 +17,14 @@ from tilewright.runtime.arguments import intake
 from tilewright.runtime.backends.base import aligned_empty
 from tilewright.runtime.backends.sim import buffer_of
 from tilewright.runtime.binding import Layout, contiguous
+from tilewright.runtime.dtypes import element_type
 from tilewright.runtime.plan import Site
 from tilewright.runtime.reference import compare, run_reference
 from tilewright.runtime.sim.buffers import Buffer
 from tilewright.runtime.sim.compiler import Level
 from tilewright.runtime.sim.launch import compile_kernel
 from tilewright.runtime.sim.report import Report
-from tilewright.runtime.sim.virtual import VirtualMemory
+from tilewright.runtime.sim.virtual import Values, VirtualMemory, virtual_zeros
 from tilewright.runtime.variants import CompiledEntry
 
 Array = np.ndarray[Any, Any]
@@ -48,7 +51,8 @@ def entry_of(text: str, *symbols: str) -> CompiledEntry:
 
 def map_program(shape: str, inputs: int = 1, body: str = "lin.yield %p0 : f32") -> str:
     """@main: a map over f32 tensors of one symbolic shape such as "M, N"; `body` is over %p0, %p1, ..."""
-    sizes = [size.strip() for size in shape.split(",")]
+    # Not at the commas of min and max.
+    sizes = [size.strip() for size in re.split(r",(?![^()]*\))", shape)]
     kind = f"tensor<{''.join(s + 'x' if s.isdecimal() else '?x' for s in sizes)}f32, #sym.dims<{shape}>>"
     arguments = ", ".join(f"%x{n} : {kind}" for n in range(inputs))
     names = ", ".join(f"%x{n}" for n in range(inputs))
@@ -66,8 +70,7 @@ def differences(entry: CompiledEntry, arrays: Sequence[Array], level: Level = "f
     """How the simulator's results differ from the reference's, and the faults that the level finds; [] when all is
     well.
 
-    The call is made as the backend makes it, without its copies: of an entry whose arguments are tensors and that has
-    no scratch.
+    The call is made as the backend makes it, without its copies: of an entry that has f32 tensors and nothing else.
     """
     plan = entry.plan
     given = [array.copy() for array in arrays]
@@ -75,7 +78,11 @@ def differences(entry: CompiledEntry, arrays: Sequence[Array], level: Level = "f
     results = [aligned_empty(shape, p.dtype) for p, shape in zip(plan.results, decision.results, strict=True)]
     for result in results:
         result[...] = 77
-    places = {"argument": arrays, "result": results}
+    scratch = [
+        np.empty(0, np.float32) if shape is None else aligned_empty(shape, p.dtype)
+        for p, shape in zip(plan.scratch, decision.scratch, strict=True)
+    ]
+    places = {"argument": arrays, "result": results, "scratch": scratch}
     found: list[str] = []
     for launch in decision.launches:
         site = plan.sites[launch.site]
@@ -157,6 +164,11 @@ def aligned(*shape: int) -> Layout:
     return Layout(shape, contiguous(shape), 1 << 20)
 
 
+def scrambled(positions: Array) -> Array:
+    """A number below 2^24, exact in f32, that differs between positions which wrapped arithmetic confuses."""
+    return (positions * 2654435761 >> 12) % (1 << 24)
+
+
 @dataclass(frozen=True)
 class Trial:
     """A launch in some of its blocks on virtual memory."""
@@ -170,12 +182,13 @@ class Trial:
 def sampled(
     entry: CompiledEntry,
     shapes: Sequence[Shape],
-    values: Callable[[Array], Array],
+    values: Values | Sequence[Values],
     variant: str | None = None,
 ) -> Trial:
-    """The one launch of a call on contiguous f32 tensors of these shapes, in its first, middle and last block.
+    """The one launch of a call on contiguous tensors of these shapes, in its first, middle and last block.
 
-    Every argument holds `values(position)`. `variant` forces a variant ("general32") that the plan need not choose.
+    The arguments hold `values(position)`, each its own or all the same. `variant` forces a variant ("general32") that
+    the plan need not choose.
     """
     plan = entry.plan
     decision = plan.decide([aligned(*shape) for shape in shapes])
@@ -184,10 +197,19 @@ def sampled(
     if variant is not None:
         site = next(each for name, each in entry.sites.items() if name == f"{site.kernel}/{variant}")
     lowered = entry.lower(site)
-    memory = [VirtualMemory(int(np.prod(s, dtype=object)), np.float32, values) for s in (*shapes, *decision.results)]
+    held = list(values) if isinstance(values, Sequence) else [values] * len(shapes)
+    places = {
+        "argument": [
+            VirtualMemory(prod(shape), element_type(p.dtype).numpy_dtype(), each)
+            for p, shape, each in zip(plan.arguments, shapes, held, strict=True)
+        ],
+        "result": [
+            virtual_zeros(prod(shape), element_type(p.dtype).numpy_dtype())
+            for p, shape in zip(plan.results, decision.results, strict=True)
+        ],
+    }
     program = compile_kernel(lowered.kernel, "check", aliased=False)
     blocks = [0, launch.grid // 2, launch.grid - 1]
-    report = program.run(
-        [Buffer(each) for each in memory], lowered.scalars(decision.symbols), grid=launch.grid, blocks=blocks
-    )
-    return Trial(site, report, memory[-1].stored)
+    buffers = [Buffer(places[slot.kind][slot.number]) for slot in site.tensors]
+    report = program.run(buffers, lowered.scalars(decision.symbols), grid=launch.grid, blocks=blocks)
+    return Trial(site, report, places["result"][0].stored)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.regressions.support import Array, aligned, chosen, entry_of, map_program, sampled
+from tests.regressions.support import aligned, chosen, entry_of, map_program, sampled, scrambled
 from tilewright.diagnostics import TilewrightError
 from tilewright.runtime.binding import Layout
 
@@ -28,11 +28,6 @@ func.func @main(%x : tensor<?x?xf32, #sym.dims<M, N>>) -> tensor<?xf32, #sym.dim
   func.return %y : tensor<?xf32, #sym.dims<M>>
 }
 """
-
-
-def scrambled(positions: Array) -> Array:
-    """A number below 2^24, exact in f32, that differs between positions which wrapped arithmetic confuses."""
-    return (positions * 2654435761 >> 12) % (1 << 24)
 
 
 @pytest.mark.parametrize(
@@ -131,3 +126,34 @@ def test_sizes_that_only_multiply_beyond_32_bits():
     positions = np.array(sorted(trial.stored), np.int64)
     assert positions[-1] == 128 * 8192 * 32 * 128 - 1
     np.testing.assert_array_equal([trial.stored[p] for p in positions.tolist()], scrambled(positions))
+
+
+@pytest.mark.parametrize(
+    ("size", "variants"),
+    [
+        ((1 << 31) - (1 << 12), {"main_0/vector32", "main_0/general32"}),
+        (1 << 31, {"main_0/vector64", "main_0/general64"}),
+        (3 << 30, {"main_0/vector64", "main_0/general64"}),
+        (3 << 40, {"main_0/vector64", "main_0/general64"}),
+    ],
+)
+def test_static_extents_around_2_to_the_31_compile_in_the_width_that_reaches(size: int, variants: set[str]):
+    """An extent of over 2^31 does not wrap, one below is no reason to stop, and no variant is kept for nothing."""
+    entry = entry_of(map_program(str(size)))
+    assert set(entry.sites) <= variants | {name.replace("32", "64") for name in variants}
+    trial = sampled(entry, [(size,)], scrambled)
+    assert f"main_0/{trial.site.variant}" in variants
+    assert trial.report.diagnostics == []
+    positions = np.array(sorted(trial.stored), np.int64)
+    assert positions[-1] == size - 1
+    np.testing.assert_array_equal([trial.stored[p] for p in positions.tolist()], scrambled(positions))
+
+
+def test_static_rows_whose_product_with_the_index_is_beyond_32_bits():
+    """Each number fits in 32 bits: rows of 2^20 + 1 elements, 2^12 of them."""
+    entry = entry_of(map_program(f"M, {(1 << 20) + 1}"), "M")
+    trial = sampled(entry, [(1 << 12, (1 << 20) + 1)], scrambled)
+    assert trial.site.index_width == 64
+    assert trial.report.diagnostics == []
+    assert max(trial.stored) == (1 << 12) * ((1 << 20) + 1) - 1
+    assert sampled(entry, [(1 << 10, (1 << 20) + 1)], scrambled).site.index_width == 32

@@ -147,16 +147,20 @@ def _narrow_relations(kernel: KernelOp, facts: Facts) -> dict[Relation, Answer]:
     for _, buffer, type_ in _buffers(kernel):
         if type_.strides is None:
             continue
-        total = Expr.const(0)
+        total, least = Expr.const(0), Expr.const(0)
         for size, stride, tile in zip(type_.dims, type_.strides, _tile_sizes(buffer, type_.rank), strict=True):
             total = total + _magnitude(stride, facts) * (size + tile)
+            least = least + size + tile
         totals = [total]
         for indices in gather_magnitudes(kernel, buffer):
             terms = (_magnitude(s, facts) * i for s, i in zip(type_.strides, indices, strict=True))
             totals.append(sum(terms, Expr.const(0)))
         for total in totals:
             if total.constant is None or total.constant > INDEX_LIMIT:
-                result[Relation(total, "<=", Expr.const(INDEX_LIMIT))] = at_most(total, INDEX_LIMIT, facts)
+                answer = at_most(total, INDEX_LIMIT, facts)
+                if answer is Answer.UNKNOWN and at_most(least, INDEX_LIMIT, facts) is Answer.DISPROVED:
+                    answer = Answer.DISPROVED  # sizes alone are too large, whatever the strides
+                result[Relation(total, "<=", Expr.const(INDEX_LIMIT))] = answer
     return result
 
 

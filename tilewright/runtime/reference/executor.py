@@ -25,7 +25,7 @@ from tilewright.dialects.sym import ApplyOp, CastOp, RequireOp
 from tilewright.runtime.numerics import Array, storage_dtype
 from tilewright.runtime.reference.bounded import NO_ERROR, Bounded, rounded, settle
 from tilewright.runtime.reference.generic import evaluate_generic
-from tilewright.runtime.reference.inputs import bind_inputs, check_requirement, check_symbols
+from tilewright.runtime.reference.inputs import bind_inputs, check_symbols
 from tilewright.runtime.reference.scalar_errors import ERRORS, evaluate_bounded
 from tilewright.runtime.reference.softmax_error import softmax_error
 from tilewright.runtime.scalar_ops import quiet
@@ -144,11 +144,6 @@ def _apply(op: Operation, operands: Sequence[Bounded], scope: _Scope) -> list[Bo
     for name, x in zip(apply.where, operands, strict=True):
         values[name] = int(x.value)
     return [Bounded(np.asarray(apply.expr.data.evaluate(values), np.int64), NO_ERROR)]
-
-
-def _require(op: Operation, operands: Sequence[Bounded], scope: _Scope) -> list[Bounded]:
-    check_requirement(cast(RequireOp, op), scope.symbols)
-    return []
 
 
 def _spelled(names: frozenset[str], values: Mapping[str, int]) -> str:

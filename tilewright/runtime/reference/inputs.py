@@ -52,15 +52,10 @@ def check_symbols(module: ModuleOp, sizes: Mapping[str, int]) -> None:
             if size % op.divisor:
                 raise TilewrightError(f"symbol {op.symbol}: expected a multiple of {op.divisor}, got {size}")
         elif isinstance(op, RequireOp):
-            check_requirement(op, sizes)
-
-
-def check_requirement(op: RequireOp, sizes: Mapping[str, int]) -> None:
-    """TilewrightError unless the sizes, if they are all known, satisfy the requirement."""
-    relation = op.relation.data
-    if relation.symbols <= sizes.keys() and not relation.holds(sizes):
-        values = ", ".join(f"{name} = {sizes[name]}" for name in sorted(relation.symbols))
-        raise TilewrightError(f"expected {relation}, got {values}")
+            relation = op.relation.data
+            if relation.symbols <= sizes.keys() and not relation.holds(sizes):
+                values = ", ".join(f"{name} = {sizes[name]}" for name in sorted(relation.symbols))
+                raise TilewrightError(f"expected {relation}, got {values}")
 
 
 def _plain_symbol(dim: Expr) -> str | None:
