@@ -1,7 +1,7 @@
 """What every test may rely on: markers that skip with a reason, and Hypothesis profiles.
 
 pytest --slow                    also what takes more than ten seconds
-pytest --require=nvrtc           a skip for want of NVRTC is a failure: for machines that must have it
+pytest --require=nvrtc           a skip for want of NVRTC is a failure: for machines that must have it (cxx, gpu alike)
 pytest --profile=deep            more and longer Hypothesis examples (quick, medium, deep)
 """
 
@@ -27,7 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--require",
         action="append",
         default=[],
-        choices=["gpu", "nvrtc"],
+        choices=["cxx", "gpu", "nvrtc"],
         help="fail instead of skipping when this is missing (also TILEWRIGHT_REQUIRE=nvrtc,gpu)",
     )
     parser.addoption("--profile", default="quick", help="Hypothesis profile: quick, medium or deep")
@@ -64,7 +64,15 @@ def missing_nvrtc() -> str | None:
     return None if int(result[0]) == 0 else f"no NVRTC: {result[0]}"
 
 
-_NEEDS: dict[str, Callable[[], str | None]] = {"gpu": missing_gpu, "nvrtc": missing_nvrtc}
+def missing_cxx() -> str | None:
+    """Return why no test can compile C++, or None if it can."""
+    # At top level it would slow every run of pytest.
+    from tilewright.runtime.cxx import cxx_unavailable_reason
+
+    return cxx_unavailable_reason()
+
+
+_NEEDS: dict[str, Callable[[], str | None]] = {"cxx": missing_cxx, "gpu": missing_gpu, "nvrtc": missing_nvrtc}
 
 
 def required(config: pytest.Config) -> set[str]:

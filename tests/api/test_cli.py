@@ -140,7 +140,6 @@ def test_a_program_may_come_from_standard_input():
         (["--dim", "M=3", "--dim", "M=4"], "--dim: M is given twice"),
         (["--dim", "M=999999999999"], "too large to be made up"),
         (["--backend", "gpu"], "invalid choice: 'gpu'"),
-        (["--backend", "cpu"], "target cpu is not available"),
         (["--arch", "sm_1"], "arch: expected sm_<number>"),
         (["--entry", "nope"], "entry: expected one of main, got 'nope'"),
         (["--input", "nope.npy"], "--input nope.npy: cannot be read"),

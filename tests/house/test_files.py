@@ -11,7 +11,7 @@ MAX_LINES = 600
 CODE = [
     path
     for room in ("tilewright", "tests", "examples", "benchmarks")
-    for suffix in ("*.py", "*.cuh", "*.mlir")
+    for suffix in ("*.py", "*.cuh", "*.hpp", "*.mlir")
     for path in (ROOT / room).rglob(suffix)
 ]
 

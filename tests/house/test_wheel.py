@@ -51,8 +51,8 @@ def test_every_module_is_in_the_wheel(wheel_names: set[str]) -> None:
 
 
 def test_headers_and_type_marker_are_in_the_wheel(wheel_names: set[str]) -> None:
-    headers = {str(path.relative_to(ROOT)) for path in PACKAGE.rglob("*.cuh")}
-    assert headers, "the intrinsics header is part of the package"
+    headers = {str(path.relative_to(ROOT)) for kind in ("*.cuh", "*.hpp") for path in PACKAGE.rglob(kind)}
+    assert {path.rpartition(".")[2] for path in headers} == {"cuh", "hpp"}, "the headers are part of the package"
     assert (headers | {"tilewright/py.typed"}) - wheel_names == set()
 
 

@@ -25,7 +25,7 @@ def compile(  # the name users expect; it shadows the builtin in this module onl
 ) -> Kernel:
     """Compile a program: a tensor or several (the results), IR text, a path to IR text, or a module.
 
-    `target` is auto, cuda, sim or reference; one that is named never falls back. `inputs` orders the arguments of
+    `target` is auto, cuda, cpu, sim or reference; one that is named never falls back. `inputs` orders the arguments of
     tensors (by default that in which placeholders were made). `arch` is what code is generated for (the GPU's own,
     sm_80 without one). `entry` names the function of a text or module with several. Raises `TilewrightError`.
     """

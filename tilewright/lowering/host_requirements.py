@@ -178,9 +178,7 @@ def _declared(op: SymbolOp) -> Iterator[Requirement]:
         yield Requirement(multiple, f"{op.symbol}: expected a multiple of {divisor}", op)
 
 
-def _checkable(
-    op: Operation, relation: Relation, bound: frozenset[str], what: str, own: bool
-) -> Iterator[Requirement]:
+def _checkable(op: Operation, relation: Relation, bound: frozenset[str], what: str, own: bool) -> Iterator[Requirement]:
     if not relation.symbols:
         if not relation.holds({}):
             raise error_at(op, f"{what} {relation} never holds")

@@ -1,16 +1,20 @@
 // What the emitter's output calls: one wrapper for each thing that is not plain C++.
 //
 // The text is put in front of every generated source, so NVRTC needs no file of it. TW_F16 and TW_BF16 are defined by the
-// source when it uses these types, and bring in NVIDIA's header for them. Inline assembly stands here and nowhere else.
+// source when it uses these types, and bring in NVIDIA's header for them. Inline assembly for the GPU stands here and
+// nowhere else. A C++ compiler for the host gets the same text behind tilewright_cpu_shim.hpp, which gives it the words of
+// CUDA; where that is not enough, the host's body stands beside the GPU's.
 
+#ifndef TW_INTRINSICS
+#define TW_INTRINSICS
+
+#ifdef __CUDACC__
 #ifdef TW_F16
 #include <cuda_fp16.h>
 #endif
 #ifdef TW_BF16
 #include <cuda_bf16.h>
 #endif
-
-#ifdef __CUDACC__
 // Every value of the IR is a variable, used or not.
 #pragma nv_diag_suppress 177
 #endif
@@ -100,7 +104,9 @@ TW_DEVICE void tw_fill(T *r, T value) {
 }
 
 // ---- Threads -------------------------------------------------------------------------------------------------------
+// The host's are in its shim, as they switch from one thread to another.
 
+#ifdef __CUDACC__
 TW_DEVICE void tw_barrier() { __syncthreads(); }
 
 // Shuffles take all 32 lanes. Values of 8 and 16 bits travel in 32; i1 as 0 or 1.
@@ -134,19 +140,42 @@ TW_DEVICE T tw_shuffle_index(T x, int lane) {
   }
 }
 
+#endif
+
 // ---- Integers ------------------------------------------------------------------------------------------------------
+// Division by zero, and of the least number by -1, has no meaning; but lanes whose result nobody keeps do it, and where
+// the GPU gives some number the host's instruction ends the process. There it is what the simulator has: 0, and wrapping.
+
+#ifdef __CUDACC__
+template <typename T>
+TW_DEVICE T tw_quotient(T a, T b) { return a / b; }
+template <typename T>
+TW_DEVICE T tw_remainder(T a, T b) { return a % b; }
+#else
+template <typename T>
+TW_DEVICE T tw_quotient(T a, T b) {
+  if (b == 0) return 0;
+  return T(-1) < T(0) && b == T(-1) ? T(0ull - (unsigned long long)a) : T(a / b);
+}
+template <typename T>
+TW_DEVICE T tw_remainder(T a, T b) {
+  if (b == 0 || (T(-1) < T(0) && b == T(-1))) return 0;
+  return a % b;
+}
+#endif
+
 // Division rounds to minus infinity (floor) or plus infinity (ceil); T is int or long long.
 
 template <typename T>
 TW_DEVICE T tw_floordiv(T a, T b) {
-  T q = a / b;
-  return (a % b != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
+  T q = tw_quotient(a, b);
+  return (tw_remainder(a, b) != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
 }
 
 template <typename T>
 TW_DEVICE T tw_ceildiv(T a, T b) {
-  T q = a / b;
-  return (a % b != 0 && ((a < 0) == (b < 0))) ? q + 1 : q;
+  T q = tw_quotient(a, b);
+  return (tw_remainder(a, b) != 0 && ((a < 0) == (b < 0))) ? q + 1 : q;
 }
 
 // Powers with a negative exponent follow integer division: 0 but for bases 1 and -1 (`math.ipowi`).
@@ -175,6 +204,7 @@ TW_DEVICE long long tw_count_ones(long long x) { return __popcll(x); }
 // ---- Floats --------------------------------------------------------------------------------------------------------
 // Maximum and minimum: a NaN operand gives NaN (`arith.maximumf`), and +0.0 is greater than -0.0. PTX ISA, max.NaN, sm_80.
 
+#ifdef __CUDACC__
 TW_DEVICE float tw_maximum(float a, float b) {
   float r;
   asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
@@ -190,6 +220,18 @@ TW_DEVICE float tw_minimum(float a, float b) {
 // PTX has no max.NaN for f64.
 TW_DEVICE double tw_maximum(double a, double b) { return a != a ? a : b != b ? b : fmax(a, b); }
 TW_DEVICE double tw_minimum(double a, double b) { return a != a ? a : b != b ? b : fmin(a, b); }
+#else
+template <typename T>
+TW_DEVICE T tw_maximum(T a, T b) {
+  if (a != a || b != b) return a + b;
+  return a == b ? (__builtin_signbit(a) ? b : a) : a > b ? a : b;
+}
+template <typename T>
+TW_DEVICE T tw_minimum(T a, T b) {
+  if (a != a || b != b) return a + b;
+  return a == b ? (__builtin_signbit(a) ? a : b) : a < b ? a : b;
+}
+#endif
 
 // A NaN operand is ignored when the other is none (`arith.maxnumf`).
 TW_DEVICE float tw_maxnum(float a, float b) { return fmaxf(a, b); }
@@ -227,3 +269,5 @@ TW_DEVICE __nv_bfloat16 tw_fma(__nv_bfloat16 a, __nv_bfloat16 b, __nv_bfloat16 c
 
 TW_DEVICE float tw_fma(float a, float b, float c) { return fmaf(a, b, c); }
 TW_DEVICE double tw_fma(double a, double b, double c) { return fma(a, b, c); }
+
+#endif

@@ -1,13 +1,13 @@
 """Cache entries on disk: how one is written, found, checked and removed.
 
     <root>/v1/ab/abcdef.../manifest.json   format, key fields, sizes and sha256 of the files, resources, own checksum
-                          kernel.cubin
+                          kernel.cubin     or what the store's kind of compiler makes
                           kernel.cu        the source, for people; not read back
     <root>/v1/staging/<key>_<pid>_<random>  an entry while it is written
     <root>/v1/locks/<key>.lock
 
 An entry is staged as a whole and published by one rename of its folder, so a reader sees all of it or nothing. Each
-load checks sizes and hashes. Nothing is unpickled: files are JSON, cubin and text.
+load checks sizes and hashes. Nothing is unpickled: files are JSON, binary and text.
 """
 
 from __future__ import annotations
@@ -42,8 +42,12 @@ class CorruptEntry(Exception):
 class CacheStore:
     """The folder `root` as a set of entries. Methods raise `OSError` where the disk does not allow what they do."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, binary: str = "kernel.cubin", text: str = "kernel.cu") -> None:
         self.root = root
+        self.binary = binary
+        """Name of the file with what the compiler made."""
+        self.text = text
+        """Name of the file with the source."""
         self.entries = root / FORMAT
         self.staging = self.entries / "staging"
         self.locks = self.entries / "locks"
@@ -68,7 +72,7 @@ class CacheStore:
         staged = self.staging / f"{key}_{os.getpid()}_{uuid.uuid4().hex}"
         staged.mkdir(mode=0o700)
         try:
-            files = {"kernel.cubin": compiled.cubin, "kernel.cu": source.encode()}
+            files = {self.binary: compiled.cubin, self.text: source.encode()}
             for name, data in files.items():
                 _write(staged / name, data)
             manifest: dict[str, Any] = {
@@ -106,7 +110,7 @@ class CacheStore:
                 raise CorruptEntry("manifest.json belongs to another entry")
             if fields is not None and manifest["fields"] != dict(fields):
                 raise CorruptEntry("manifest.json names another source, option, version or architecture")
-            contents = {name: (folder / name).read_bytes() for name in ("kernel.cubin", "kernel.cu")}
+            contents = {name: (folder / name).read_bytes() for name in (self.binary, self.text)}
             for name, data in contents.items():
                 expected = manifest["files"][name]
                 if len(data) != expected["size"]:
@@ -114,7 +118,7 @@ class CacheStore:
                 if _sha256(data) != expected["sha256"]:
                     raise CorruptEntry(f"{name} was changed")
             resources = {name: Resources(**value) for name, value in manifest["resources"].items()}
-            return CompiledKernel(contents["kernel.cubin"], manifest["log"], resources)
+            return CompiledKernel(contents[self.binary], manifest["log"], resources)
         except FileNotFoundError as problem:
             if not folder.exists():
                 return None

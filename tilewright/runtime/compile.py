@@ -13,7 +13,7 @@ from tilewright.dialects.verify import verify_module
 from tilewright.lowering.host_requirements import check_statements
 from tilewright.runtime import dtypes
 from tilewright.runtime.backends.base import Backend
-from tilewright.runtime.backends.select import choose
+from tilewright.runtime.backends.select import Choice, choose
 from tilewright.runtime.kernel import Kernel, expect_one_of
 from tilewright.runtime.variants import CompiledEntry
 
@@ -50,7 +50,7 @@ def check_signature(function: func.FuncOp) -> None:
 def compile_module(module: ModuleOp, target: str = "auto", arch: str | None = None, entry: str | None = None) -> Kernel:
     """Compile one entry of a tensor-level module; the module is left as it is.
 
-    `target` is auto, cuda, sim or reference; `arch` the architecture to lower for (the GPU's own by default, sm_80
+    `target` is auto, cuda, cpu, sim or reference; `arch` the architecture to lower for (the GPU's own by default, sm_80
     without one); `entry` names the function where several are public. The tensor half of the compiler and the launch
     plan run here, each kernel variant when a call first chooses it. Raises `TilewrightError`.
     """
@@ -65,14 +65,23 @@ def compile_module(module: ModuleOp, target: str = "auto", arch: str | None = No
     if choice.backend != "reference":
         # What is wrong with the program shows when it is compiled, not when it is called.
         _ = compiled.planned
-    return Kernel(compiled, _backend(choice.backend, compiled), choice.reason)
+    return Kernel(compiled, _backend(choice, compiled), choice.reason)
 
 
-def _backend(name: str, entry: CompiledEntry) -> Backend:
+def _backend(choice: Choice, entry: CompiledEntry) -> Backend:
+    name = choice.backend
     if name == "cuda":
         from tilewright.runtime.backends.cuda import CudaBackend
 
         return CudaBackend(entry)
+    if name == "auto":
+        from tilewright.runtime.backends.auto import AutoBackend
+
+        return AutoBackend(entry, choice.reason)
+    if name == "cpu":
+        from tilewright.runtime.backends.cpu import CpuBackend
+
+        return CpuBackend(entry)
     if name == "sim":
         from tilewright.runtime.backends.sim import SimBackend
 

@@ -131,14 +131,14 @@ def _driver() -> Check:
     version = _driver_version()
     if version is None:
         return Check(
-            "cuda driver", "missing", "no libcuda.so.1", "install an NVIDIA driver; sim and reference need none"
+            "cuda driver", "missing", "no libcuda.so.1", "install an NVIDIA driver; the other backends need none"
         )
     return Check("cuda driver", "ok", f"supports CUDA {version[0]}.{version[1]}")
 
 
 def _gpu() -> Check:
     if _driver_version() is None:
-        return Check("gpu", "missing", "no driver to ask", "install an NVIDIA driver; sim and reference need none")
+        return Check("gpu", "missing", "no driver to ask", "install an NVIDIA driver; the other backends need none")
     driver = import_module("tilewright.runtime.cuda_driver")
     reason: str | None = driver.cuda_unavailable_reason()
     if reason is not None:
@@ -177,12 +177,12 @@ def _nvcc() -> Check:
 
 
 def _compiler() -> Check:
-    for name in ("g++", "clang++", "c++"):
-        path = shutil.which(name)
-        if path is not None:
-            lines = _output(path, "--version").splitlines()
-            return Check("c++ compiler", "ok", f"{lines[0] if lines else name} at {path}")
-    return Check("c++ compiler", "missing", "no g++ or clang++ on PATH", "install one for the cpu backend")
+    cxx = import_module("tilewright.runtime.cxx")
+    compiler = cxx.find_compiler()
+    if compiler is None:
+        reason: str = cxx.cxx_unavailable_reason()
+        return Check("c++ compiler", "missing", reason.split(": ")[1], f"{cxx.REMEDY}, for the cpu backend")
+    return Check("c++ compiler", "ok", f"{compiler.identity.rpartition(', ')[0]} at {compiler.path}")
 
 
 def _nvdisasm() -> Check:

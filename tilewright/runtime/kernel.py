@@ -16,10 +16,17 @@ class Kernel:
     def __init__(self, entry: CompiledEntry, backend: Backend, reason: str) -> None:
         self._entry = entry
         self._backend = backend
-        self.backend = backend.name
-        """Name of the backend that runs it."""
-        self.backend_reason = reason
+        self._reason = reason
+
+    @property
+    def backend(self) -> str:
+        """Name of the backend that runs it; with target auto and no GPU, the one of the last call (sim before it)."""
+        return self._backend.name
+
+    @property
+    def backend_reason(self) -> str:
         """Why it is that one, in one line."""
+        return self._backend.reason or self._reason
 
     @property
     def name(self) -> str:
@@ -65,9 +72,9 @@ class Kernel:
         return self._entry.ir(level)
 
     def stats(self) -> dict[str, Any]:
-        """`launches` of the last call, `pipeline_runs` of the tensor half, and for each variant in `kernels`: name,
-        variant, compiled (whether a call has wanted it), registers, spill_bytes, stack_bytes, smem_bytes, occupancy
-        (blocks a multiprocessor); None where unknown."""
+        """`backend` and `launches` of the last call, `pipeline_runs` of the tensor half, and for each variant in
+        `kernels`: name, variant, compiled (whether a call has wanted it), registers, spill_bytes, stack_bytes,
+        smem_bytes, occupancy (blocks a multiprocessor); None where unknown."""
         unknown = dict.fromkeys(("registers", "spill_bytes", "stack_bytes", "smem_bytes", "occupancy"))
         kernels: list[dict[str, Any]] = []
         if self._entry.pipeline_runs:
@@ -82,6 +89,7 @@ class Kernel:
                     }
                 )
         return {
+            "backend": self.backend,
             "launches": self._backend.launches,
             "pipeline_runs": self._entry.pipeline_runs,
             "kernels": kernels,

@@ -112,6 +112,39 @@ def _to_odd_float32(wide: Array) -> Array:
     return bits.view(np.float32).reshape(wide.shape)
 
 
+def fma_f32(a: Array, b: Array, c: Array) -> Array:
+    """a * b + c of float32 arrays rounded once to float32, as one fused multiply-add; under `errstate`."""
+    # The product is exact in float64. The sum is rounded to float64 and then again, which goes wrong only where the
+    # first result is halfway between two float32 values (29 bits are dropped), or near their subnormal ones.
+    total = np.asarray(np.multiply(a, b, dtype=np.float64))
+    if total.shape == np.broadcast_shapes(total.shape, c.shape):
+        np.add(total, c, out=total)
+    else:
+        total = np.asarray(np.add(total, c, dtype=np.float64))
+    result = total.astype(np.float32)
+    dropped = total.view(np.int64) & 0x1FFFFFFF
+    doubtful = dropped == 0x10000000
+    tiny = np.abs(result) < np.float32(2.0**-125)
+    if tiny.any():
+        doubtful |= tiny & (total != 0)
+    if doubtful.any():
+        x, y, z = (np.broadcast_to(each, total.shape)[doubtful].astype(np.float64) for each in (a, b, c))
+        result[doubtful] = _sum_to_odd(x * y, z).astype(np.float32)
+    return result
+
+
+def _sum_to_odd(a: Array, b: Array) -> Array:
+    """a + b in float64, where inexact with the last bit set: rounding that once more is one rounding (Boldo and
+    Melquiond, 2008). What the sum lacks is known exactly (TwoSum, Knuth)."""
+    total = a + b
+    back = total - a
+    missing = (a - (total - back)) + (b - back)
+    inexact = np.isfinite(missing) & (missing != 0)
+    away = inexact & ((missing < 0) == (total > 0))
+    toward = np.where(away, np.nextafter(total, 0.0), total)
+    return (toward.view(np.int64) | inexact).view(np.float64)
+
+
 def ulp(element_type: Attribute, values: Array) -> Array:
     """The distance between neighbours of a float type at each magnitude, as float64; 0 at inf and NaN."""
     found = float_format(element_type)

@@ -21,7 +21,7 @@ from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.dialects.builtin import Float32Type, FloatAttr, IntegerAttr
 from xdsl.ir import Attribute, Operation
 
 from tilewright.diagnostics import TilewrightError
@@ -29,6 +29,7 @@ from tilewright.runtime.erf import erf
 from tilewright.runtime.numerics import (
     Array,
     float_format,
+    fma_f32,
     integer_dtype,
     integer_width,
     overflow_to_inf,
@@ -113,12 +114,12 @@ def _minimum(a: Array, b: Array) -> Array:
 
 
 def _integer(fn: _Binary) -> ScalarFn:
-    """Signed integers of the operand's width; results wrap. i1 is computed as 8 bits of which the last counts."""
+    """Signed integers of the operand's width; results wrap. i1 is -1 or 0 in 8 bits, of which the last counts."""
 
     def run(op: Operation, args: Sequence[Array], mode: Mode) -> Array:
         element_type = op.operands[0].type
         if integer_width(element_type) == 1:
-            narrow = np.asarray(fn(*(np.asarray(a).astype(np.int8) for a in args)))
+            narrow = np.asarray(fn(*(-np.asarray(a).astype(np.int8) for a in args)))
             return (narrow & 1).astype(np.bool_)
         return np.asarray(fn(args[0], args[1])).astype(integer_dtype(element_type), copy=False)
 
@@ -314,9 +315,11 @@ def _rsqrt(x: Array) -> Array:
     return 1.0 / np.sqrt(x)
 
 
-def _fma(a: Array, b: Array, c: Array) -> Array:
-    # The product of two float32 values is exact in float64.
-    return a * b + c
+def _fma(op: Operation, args: Sequence[Array], mode: Mode) -> Array:
+    if mode == "typed" and isinstance(_result_type(op), Float32Type):
+        return fma_f32(args[0], args[1], args[2])
+    a, b, c = (np.asarray(x, np.float64) for x in args)
+    return _settle(_result_type(op), a * b + c, mode)
 
 
 SCALAR_OPS: dict[type[Operation], ScalarFn] = {
@@ -378,6 +381,6 @@ SCALAR_OPS: dict[type[Operation], ScalarFn] = {
     math.SinOp: _wide(np.sin),
     math.CosOp: _wide(np.cos),
     math.PowFOp: _wide(np.power),
-    math.FmaOp: _wide(_fma),
+    math.FmaOp: _fma,
 }
 """The one table; each entry is called as `fn(op, args, mode)` inside `quiet()`."""

@@ -96,7 +96,10 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         help="array of the next argument, repeatable; arguments without one are random",
     )  # fmt: skip
     add("--seed", type=int, default=0, metavar="N", help="of the random arguments (default 0)")
-    add("--backend", choices=BACKENDS, default="auto", help="what runs it (default auto: cuda, else sim)")
+    add(
+        "--backend", choices=BACKENDS, default="auto",
+        help="what runs it (default auto: cuda, else sim, or cpu where there is much to do and a C++ compiler)",
+    )  # fmt: skip
     add("--arch", metavar="SM", help="architecture to lower for, as sm_90a (default: the GPU's, else sm_80)")
     add("--check", action="store_true", help="compare with the reference: PASS, or FAIL and exit code 1")
     add(

@@ -68,13 +68,14 @@ def execute(console: Console, arguments: CliArguments) -> int:
     compiling = time.perf_counter() - started
     say(f"entry    @{kernel.name}\n")
     say(f"dims     {spelled(sizes)}\n")
-    say(f"backend  {kernel.backend} ({kernel.backend_reason})\n")
     console.stdout.flush()
     lowering = kernel.compile_seconds
     started = time.perf_counter()
     results = as_list(kernel(*call.inputs, force=arguments.force))
     took = time.perf_counter() - started
     lowering = kernel.compile_seconds - lowering
+    # With backend auto the sizes have a say in it.
+    say(f"backend  {kernel.backend} ({kernel.backend_reason})\n")
     for number, (result, type_) in enumerate(zip(results, function.function_type.outputs.data, strict=True)):
         say(f"result   {number}: {list(result.shape)} {parameter_of(type_, '').dtype}\n")
     say(f"compile  {compiling + lowering:.3f} s\nrun      {max(0.0, took - lowering):.6f} s\n")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import BFloat16Type, Float16Type
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, IntegerAttr
 from xdsl.ir import Attribute, Operation
 
 from tilewright.lowering.simt_to_cuda.types import c_type, integer_width, is_short_float, literal, unsigned_type
@@ -82,6 +82,22 @@ def _wrapping(sign: str, of_bool: str) -> Write:
     return write
 
 
+def _division(sign: str, function: str, read: Callable[[Attribute, str], str]) -> Write:
+    """Quotient or remainder that rounds to zero: plain where the divisor is a constant that divides everything, else by
+    a wrapper, a template to which both operands have one type."""
+
+    def write(w: Writer, op: Any) -> None:
+        t = op.result.type
+        divisor = op.rhs.owner.value if isinstance(op.rhs.owner, arith.ConstantOp) else None
+        if isinstance(divisor, IntegerAttr) and divisor.value.data > 0 and integer_width(t) != 1:
+            w.result(op, cast_to(t, f"{read(t, w.name(op.lhs))} {sign} {read(t, w.name(op.rhs))}"))
+            return
+        kind = "int" if (integer_width(t) or 64) < 32 else unsigned_type(t) if read is unsigned else c_type(t)
+        w.result(op, cast_to(t, f"{function}<{kind}>({read(t, w.name(op.lhs))}, {read(t, w.name(op.rhs))})"))
+
+    return write
+
+
 def _signed_binary(sign: str) -> Write:
     def write(w: Writer, op: Any) -> None:
         t = op.result.type
@@ -132,7 +148,8 @@ def _rounded_division(function: str) -> Write:
 def _ceil_division_unsigned(w: Writer, op: arith.CeilDivUIOp) -> None:
     t = op.result.type
     a, b = unsigned(t, w.name(op.lhs)), unsigned(t, w.name(op.rhs))
-    w.result(op, cast_to(t, f"{a} / {b} + ({a} % {b} != 0)"))
+    kind = "int" if (integer_width(t) or 64) < 32 else unsigned_type(t)
+    w.result(op, cast_to(t, f"tw_quotient<{kind}>({a}, {b}) + (tw_remainder<{kind}>({a}, {b}) != 0)"))
 
 
 def _compare_integers(w: Writer, op: arith.CmpiOp) -> None:
@@ -233,10 +250,10 @@ ARITHMETIC: dict[type[Operation], Write] = {
     arith.AddiOp: _wrapping("+", "^"),
     arith.SubiOp: _wrapping("-", "^"),
     arith.MuliOp: _wrapping("*", "&"),
-    arith.DivSIOp: _signed_binary("/"),
-    arith.DivUIOp: _unsigned_binary("/"),
-    arith.RemSIOp: _signed_binary("%"),
-    arith.RemUIOp: _unsigned_binary("%"),
+    arith.DivSIOp: _division("/", "tw_quotient", signed),
+    arith.DivUIOp: _division("/", "tw_quotient", unsigned),
+    arith.RemSIOp: _division("%", "tw_remainder", signed),
+    arith.RemUIOp: _division("%", "tw_remainder", unsigned),
     arith.FloorDivSIOp: _rounded_division("tw_floordiv"),
     arith.CeilDivSIOp: _rounded_division("tw_ceildiv"),
     arith.CeilDivUIOp: _ceil_division_unsigned,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +24,7 @@ ALIGNMENT = 256
 class Backend(ABC):
     """One way to run entries. `launches` counts those of the last call."""
 
-    name: ClassVar[str]
+    name: str
 
     def __init__(self, entry: CompiledEntry) -> None:
         self.entry = entry
@@ -33,6 +33,11 @@ class Backend(ABC):
     @abstractmethod
     def call(self, args: Sequence[object], out: Sequence[object] | None, stream: object, force: bool) -> list[Any]:
         """Run the entry; the results, which are `out` where it is given."""
+
+    @property
+    def reason(self) -> str | None:
+        """Why it is this backend, in one line, where that depends on the call."""
+        return None
 
     def details(self, site: Site) -> dict[str, Any]:
         """What is known of a variant's use of the machine: keys of `Kernel.stats()['kernels']`."""

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -58,7 +58,7 @@ class CudaBackend(Backend):
     that producers have queued on other streams is waited for, on the GPU.
     """
 
-    name: ClassVar[str] = "cuda"
+    name = "cuda"
 
     def __init__(self, entry: CompiledEntry) -> None:
         super().__init__(entry)

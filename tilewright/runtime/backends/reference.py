@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from tilewright.runtime.variants import CompiledEntry
 class ReferenceBackend(Backend):
     """Takes what lives in host memory; results have the types of the program."""
 
-    name: ClassVar[str] = "reference"
+    name = "reference"
 
     def __init__(self, entry: CompiledEntry) -> None:
         super().__init__(entry)

@@ -15,7 +15,10 @@ DEFAULT_ARCH: Final = "sm_80"
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A backend by name, the architecture to lower for, and one line that says why."""
+    """A backend by name, the architecture to lower for, and one line that says why.
+
+    Backend auto is sim, or cpu for the calls that would take long there.
+    """
 
     backend: str
     arch: str
@@ -23,7 +26,8 @@ class Choice:
 
 
 def choose(target: str, arch: str | None) -> Choice:
-    """Resolve a target. A backend that is named is taken or refused, never replaced; `auto` takes cuda, else sim."""
+    """Resolve a target. A backend that is named is taken or refused, never replaced; `auto` takes cuda, else sim,
+    or cpu where there is a C++ compiler and much to do."""
     if target not in TARGETS:
         raise TilewrightError(f"target: expected one of {', '.join(TARGETS)}, got {target!r}")
     if arch is not None and re.fullmatch(r"sm_[0-9]{2,3}[af]?", str(arch)) is None:
@@ -33,7 +37,12 @@ def choose(target: str, arch: str | None) -> Choice:
     if target in ("sim", "reference"):
         return Choice(target, arch or DEFAULT_ARCH, f"{target} was asked for")
     if target == "cpu":
-        raise TilewrightError("target cpu is not available: this version has cuda, sim and reference")
+        from tilewright.runtime.cxx import cxx_unavailable_reason
+
+        no_compiler = cxx_unavailable_reason()
+        if no_compiler is not None:
+            raise TilewrightError(f"target cpu: {no_compiler}")
+        return Choice(target, arch or DEFAULT_ARCH, "cpu was asked for")
     # The driver is looked for only where it is wanted.
     from tilewright.runtime.cuda_driver import cuda_unavailable_reason, device
 
@@ -48,4 +57,4 @@ def choose(target: str, arch: str | None) -> Choice:
         return Choice("cuda", arch or info.arch, why)
     if target == "cuda":
         raise TilewrightError(f"target cuda: {reason}")
-    return Choice("sim", arch or DEFAULT_ARCH, f"no GPU: {reason}")
+    return Choice("auto", arch or DEFAULT_ARCH, f"no GPU: {reason}")

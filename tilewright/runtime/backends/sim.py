@@ -5,31 +5,19 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from tilewright.diagnostics import TilewrightError
-from tilewright.runtime.arguments import TensorArgument, intake
-from tilewright.runtime.backends.base import (
-    Backend,
-    aligned_empty,
-    expect_host,
-    kind_of,
-    layout,
-    layouts,
-    named,
-    scalar_value,
-    take_arguments,
-    take_outputs,
-)
+from tilewright.runtime.arguments import TensorArgument
+from tilewright.runtime.backends.host import HostBackend, HostLaunch
 from tilewright.runtime.plan import Site
-from tilewright.runtime.results import empty_like_kind
 from tilewright.runtime.sim.buffers import Buffer
 from tilewright.runtime.sim.estimate import estimate_seconds
 from tilewright.runtime.sim.launch import Program, compile_kernel, overlap
-from tilewright.runtime.variants import CompiledEntry, Lowered
+from tilewright.runtime.variants import CompiledEntry
 
 SHOW_AFTER_SECONDS = 5.0
 """Estimated time above which a launch shows its progress."""
@@ -39,84 +27,60 @@ KNOWN_ESTIMATES = 1024
 """Launches whose estimates are kept."""
 
 
-class SimBackend(Backend):
-    """Runs on NumPy arrays and anything else that DLPack shares in host memory; strided views are not copied."""
+class SimBackend(HostBackend):
+    """Runs the launches one after the other, in lockstep over the threads of many blocks."""
 
-    name: ClassVar[str] = "sim"
+    name = "sim"
 
     def __init__(self, entry: CompiledEntry) -> None:
         super().__init__(entry)
-        self._by_site: dict[int, Lowered] = {}
         self._estimates: dict[tuple[Any, ...], float] = {}
         """Seconds that a launch takes, by variant, blocks and parameters."""
         self._programs: dict[tuple[str, bool], Program] = {}
 
-    def call(self, args: Sequence[object], out: Sequence[object] | None, stream: object, force: bool) -> list[Any]:
-        """Run the entry; `stream` means nothing here."""
-        plan = self.entry.plan
-        arguments = take_arguments(plan.arguments, args, plan.entry)
-        expect_host(arguments, self.name)
-        given: list[TensorArgument] | None = None
-        if out is not None:
-            given = take_outputs(plan.results, out, plan.entry, named(plan.arguments, arguments))
-            expect_host(given, self.name)
-        decision = plan.decide(
-            layouts(plan.arguments, arguments), None if given is None else [layout(each) for each in given]
-        )
-        results: list[Any] = [] if out is None else list(out)
-        if given is None:
-            given = []
-            for parameter, shape in zip(plan.results, decision.results, strict=True):
-                made, taken = _result(kind_of(arguments), shape, parameter.dtype, parameter.name, plan.alignment)
-                results.append(made)
-                given.append(taken)
-        scratch = [
-            None if shape is None else intake(aligned_empty(shape, p.dtype), p.dtype, p.name)
-            for p, shape in zip(plan.scratch, decision.scratch, strict=True)
-        ]
-        places = {"argument": arguments, "result": given, "scratch": scratch}
-        self.launches = len(decision.launches)
-        for each in decision.launches:
-            site = plan.sites[each.site]
-            lowered = self._by_site.get(each.site)
-            if lowered is None:
-                lowered = self._by_site[each.site] = self.entry.lower(site)
-            if each.scalars is None:
-                each.scalars = lowered.scalars(decision.symbols)
-            buffers: list[Buffer] = []
-            for slot in site.tensors:
-                tensor = places[slot.kind][slot.number]
-                assert tensor is not None  # scratch of the case that was chosen
-                buffers.append(buffer_of(tensor))
-            values = [scalar_value(arguments[slot.number]) for slot in site.scalars]
-            self._launch(lowered, buffers, [*values, *each.scalars], each.grid, force)
-        return results
+    def run(self, launches: Sequence[HostLaunch], force: bool) -> None:
+        """Run the launches; TilewrightError where one would take too long and is not forced."""
+        for each in launches:
+            self._launch(each, force)
+
+    def estimate(self, launch: HostLaunch) -> float:
+        """Seconds that a launch will take, to a factor of two or three."""
+        key = (launch.lowered.name, launch.grid, *launch.scalars)
+        found = self._estimates.get(key)
+        if found is None:
+            if len(self._estimates) > KNOWN_ESTIMATES:
+                self._estimates.clear()
+            size = self._program(launch, _buffers(launch)).batch_size(launch.grid)
+            found = estimate_seconds(launch.lowered.kernel, launch.grid, list(launch.scalars), batch=size)
+            self._estimates[key] = found
+        return found
 
     def details(self, site: Site) -> dict[str, Any]:
         """Shared memory, which the kernel states itself."""
         return {"smem_bytes": self.entry.lower(site).kernel.smem.value.data} if self.entry.is_lowered(site) else {}
 
-    def _launch(self, lowered: Lowered, buffers: list[Buffer], scalars: list[Any], grid: int, force: bool) -> None:
+    def _program(self, launch: HostLaunch, buffers: Sequence[Buffer]) -> Program:
+        lowered = launch.lowered
         aliased = overlap(buffers, lowered.kernel)
         program = self._programs.get((lowered.name, aliased))
         if program is None:
             program = self._programs[lowered.name, aliased] = compile_kernel(lowered.kernel, "fast", aliased=aliased)
-        if len(self._estimates) > KNOWN_ESTIMATES:
-            self._estimates.clear()
-        estimate = self._estimates.get((lowered.name, grid, *scalars))
-        if estimate is None:
-            estimate = estimate_seconds(lowered.kernel, grid, scalars, batch=program.batch_size(grid))
-            self._estimates[(lowered.name, grid, *scalars)] = estimate
+        return program
+
+    def _launch(self, launch: HostLaunch, force: bool) -> None:
+        name, grid, scalars, buffers = launch.lowered.name, launch.grid, launch.scalars, _buffers(launch)
+        estimate = self.estimate(launch)
+        program = self._program(launch, buffers)
         if estimate > REFUSE_AFTER_SECONDS and not force:
             raise TilewrightError(
-                f"@{lowered.name}: simulating {grid} blocks would take about {estimate:.0f} s (limit "
-                f"{REFUSE_AFTER_SECONDS:.0f} s): use smaller sizes, backend reference, or a GPU; force=True (--force) "
-                "runs it all the same"
+                f"@{name}: simulating {grid} blocks would take about {estimate:.0f} s (limit "
+                f"{REFUSE_AFTER_SECONDS:.0f} s): use smaller sizes, backend cpu or reference, or a GPU; force=True "
+                "(--force) runs it all the same"
             )
         if estimate <= SHOW_AFTER_SECONDS:
             program.run(buffers, scalars, grid=grid)
             return
-        bar = _ProgressBar(lowered.name)
+        bar = _ProgressBar(name)
         program.run(buffers, scalars, grid=grid, batch=max(1, min(program.batch_size(grid), grid // 20)), progress=bar)
         bar.close()
 
@@ -148,14 +112,8 @@ class _ProgressBar:
             sys.stderr.write("\n")
 
 
-def _result(kind: Any, shape: tuple[int, ...], dtype: str, name: str, alignment: int) -> tuple[Any, TensorArgument]:
-    """A result in the caller's kind, and its description; at an address that the plan's alignment divides."""
-    made = empty_like_kind(kind, shape, dtype, "host")
-    taken = intake(made, dtype, name)
-    if taken.pointer % alignment and taken.size and isinstance(made, np.ndarray):
-        made = aligned_empty(shape, dtype)
-        taken = intake(made, dtype, name)
-    return made, taken
+def _buffers(launch: HostLaunch) -> list[Buffer]:
+    return [buffer_of(tensor) for tensor in launch.tensors]
 
 
 def buffer_of(tensor: TensorArgument) -> Buffer:

@@ -16,7 +16,7 @@ from xdsl.ir import Operation
 
 from tilewright.dialects.simt.structure import BlockIdOp, TidOp
 from tilewright.dialects.simt.sync import ShuffleOp
-from tilewright.runtime.numerics import Array, integer_width
+from tilewright.runtime.numerics import Array, fma_f32, integer_width
 from tilewright.runtime.scalar_ops import CMPI, SCALAR_OPS, quiet
 from tilewright.runtime.sim.addresses import marking
 from tilewright.runtime.sim.compiler import Compiled, CompileFn, Compiler
@@ -25,18 +25,6 @@ from tilewright.runtime.sim.state import State, Step
 WARP = 32
 
 Values: TypeAlias = Callable[..., Array]
-
-
-def fma_f32(a: Array, b: Array, c: Array) -> Array:
-    """a * b + c for float32: exact product, sum rounded to float64, then to float32.
-
-    The double rounding differs from a fused multiply-add only when the float64 sum lies exactly between two float32
-    values and was inexact: about once in 2^29 operations.
-    """
-    product = np.multiply(a, b, dtype=np.float64)
-    if product.shape == np.broadcast_shapes(product.shape, c.shape):
-        return np.add(product, c, out=product).astype(np.float32)
-    return np.add(product, c, dtype=np.float64).astype(np.float32)
 
 
 _FLOAT32: dict[type[Operation], Values] = {

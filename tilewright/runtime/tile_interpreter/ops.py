@@ -22,9 +22,8 @@ from tilewright.dialects.tile.gathers import GatherOp
 from tilewright.dialects.tile.structure import AllocOp, ForOp, SyncOp
 from tilewright.dialects.tile.types import BufType, buffer_type
 from tilewright.runtime import index_arrays
-from tilewright.runtime.numerics import Array, float_format, round_to, storage_dtype
+from tilewright.runtime.numerics import Array, float_format, fma_f32, round_to, storage_dtype
 from tilewright.runtime.scalar_ops import SCALAR_OPS, carrier_dtype
-from tilewright.runtime.sim.scalars import fma_f32
 from tilewright.runtime.tile_interpreter.values import (
     Frame,
     constant,
