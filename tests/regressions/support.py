@@ -66,11 +66,14 @@ def map_program(shape: str, inputs: int = 1, body: str = "lin.yield %p0 : f32") 
 """
 
 
-def differences(entry: CompiledEntry, arrays: Sequence[Array], level: Level = "fast") -> list[str]:
+def differences(
+    entry: CompiledEntry, arrays: Sequence[Array], level: Level = "fast", variant: str | None = None
+) -> list[str]:
     """How the simulator's results differ from the reference's, and the faults that the level finds; [] when all is
     well.
 
     The call is made as the backend makes it, without its copies: of an entry that has f32 tensors and nothing else.
+    `variant` forces a variant of each kernel ("general64"), whose facts the call must satisfy.
     """
     plan = entry.plan
     given = [array.copy() for array in arrays]
@@ -85,7 +88,7 @@ def differences(entry: CompiledEntry, arrays: Sequence[Array], level: Level = "f
     places = {"argument": arrays, "result": results, "scratch": scratch}
     found: list[str] = []
     for launch in decision.launches:
-        site = plan.sites[launch.site]
+        site = plan.sites[launch.site] if variant is None else forced(entry, plan.sites[launch.site], variant)
         lowered = entry.lower(site)
         buffers = [buffer_of(intake(places[s.kind][s.number], "f32", "x")) for s in site.tensors]
         program = compile_kernel(lowered.kernel, level, aliased=False)
@@ -100,6 +103,11 @@ def differences(entry: CompiledEntry, arrays: Sequence[Array], level: Level = "f
         if (mismatch := compare(result, want)) is not None:
             found.append(str(mismatch))
     return found
+
+
+def forced(entry: CompiledEntry, site: Site, variant: str) -> Site:
+    """The other variant of the same kernel."""
+    return next(each for name, each in entry.sites.items() if name.endswith(f"{site.kernel}/{variant}"))
 
 
 def variants_of(entry: CompiledEntry, *arrays: Array) -> list[str]:
@@ -195,7 +203,7 @@ def sampled(
     (launch,) = decision.launches
     site = plan.sites[launch.site]
     if variant is not None:
-        site = next(each for name, each in entry.sites.items() if name == f"{site.kernel}/{variant}")
+        site = forced(entry, site, variant)
     lowered = entry.lower(site)
     held = list(values) if isinstance(values, Sequence) else [values] * len(shapes)
     places = {
