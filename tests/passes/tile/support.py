@@ -22,6 +22,7 @@ from tilewright.lowering.instantiate import instantiate
 from tilewright.lowering.lin_to_tile import LinToTilePass
 from tilewright.passes.pipeline import run_pipeline
 from tilewright.passes.remarks import Remark, collecting_remarks
+from tilewright.passes.verify_dims import VerifyDimsPass
 from tilewright.passes.verify_facts import VerifyFactsPass
 from tilewright.runtime.arguments import intake
 from tilewright.runtime.backends.base import ALIGNMENT, aligned_empty, layouts, scalar_value, take_arguments
@@ -44,7 +45,8 @@ def without(*names: str) -> tuple[str, ...]:
 
 
 def check_facts(each: ModulePass, module: ModuleOp) -> None:
-    """After a pass: every fact that stands on an op of a tile kernel must follow again."""
+    """After a pass: shapes name declared symbols and fit their types, and every fact on a kernel's op follows again."""
+    VerifyDimsPass().apply(CONTEXT, module)
     if any(isinstance(op, TileKernelOp) for op in module.ops):
         VerifyFactsPass().apply(CONTEXT, module)
 
@@ -119,7 +121,7 @@ class Lowering:
         self.tile = tile
         self.planned = self.module.clone()
         passes = [LinToTilePass(tile_sizes) if n == "lin-to-tile" else pipelines.make_passes([n])[0] for n in tensor]
-        run_pipeline(self.planned, CONTEXT, passes, verify_each=True)
+        run_pipeline(self.planned, CONTEXT, passes, verify_each=True, on_after=check_facts)
         self.plan = HostPlan(next(op for op in self.planned.ops if isinstance(op, FuncOp)))
         self.sites = {f"{site.kernel}/{site.variant}": site for site in self.plan.sites}
         self.remarks: dict[str, list[Remark]] = {}
@@ -212,7 +214,7 @@ def preserves(source: Tensor | Sequence[Tensor], sizes: Sequence[Mapping[str, in
         inputs = random_inputs(function, dict(each), np.random.default_rng(number))
         runs.append((inputs, run_reference(module, name, inputs, dict(each))))
     tiled = module.clone()
-    run_pipeline(tiled, CONTEXT, pipelines.make_passes(pipelines.TENSOR[:-1]), verify_each=True)
+    run_pipeline(tiled, CONTEXT, pipelines.make_passes(pipelines.TENSOR[:-1]), verify_each=True, on_after=check_facts)
     text, changed = str(tiled), list[str]()
     for stage in ("lin-to-tile", *TILE_STAGES):
         if stage != "lin-to-tile":
