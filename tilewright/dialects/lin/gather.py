@@ -13,6 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.lin.access import AccessAttr
+from tilewright.dialects.lin.casts import constant_attribute
 from tilewright.dialects.lin.generic import GenericOp
 from tilewright.dialects.lin.interfaces import Decomposable, verify_result_types
 from tilewright.dialects.lin.shapes import as_tensor, check_element_type, shape_of, tensor
@@ -23,9 +24,8 @@ from tilewright.dialects.sym.index import dim, value
 class GatherOp(IRDLOperation, Decomposable):
     """`%y = lin.gather %table, %ids : !T, !I -> !Y`: y[i..., j...] = table[ids[i...], j...].
 
-    `ids` are i32 of any rank, the result has their shape followed by that of a row. Every index must be in range, from
-    0 to the table's first size: the reference refuses others, a kernel reads wherever they point (the simulator
-    reports what lies outside the buffer).
+    `ids` are i32 of any rank, the result has their shape followed by that of a row. An id outside the table (negative,
+    or not below its first size) reads as zeros, on every backend: no memory outside the table is ever touched.
     """
 
     name = "lin.gather"
@@ -51,6 +51,7 @@ class GatherOp(IRDLOperation, Decomposable):
         rank = len(shape_of(self.ids.type))
         out = self.result.type.get_num_dims()
         row = [dim(d) for d in range(rank, out)]
+        zero = constant_attribute(0, self.result.type.element_type)
         generic = GenericOp.build_from(
             [self.ids, self.table],
             [tuple(range(rank)), ()],
@@ -58,7 +59,7 @@ class GatherOp(IRDLOperation, Decomposable):
             None,
             self.result.type,
             lambda _, args: args[1],
-            [None, AccessAttr.at([value(0), *row])],
+            [None, AccessAttr.at([value(0), *row], zero)],
         )
         return [builder.insert(generic).result]
 

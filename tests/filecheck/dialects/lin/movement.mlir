@@ -80,7 +80,7 @@ func.func @reshape(%x: !X) -> (!X, tensor<?xf32, #sym.dims<N>>) {
 // CHECK-LABEL: func.func @gather
 // CHECK: lin.gather %x, %i : tensor<?x?xf32, #sym.dims<M, S>>, tensor<?x4xi32, #sym.dims<N, 4>> -> tensor<?x4x?xf32, #sym.dims<N, 4, S>>
 // MEANS-LABEL: func.func @gather
-// MEANS: ins(%i[d0, d1] as v0 : {{.*}}, %x at [v0, d2] : {{.*}}) out[d0, d1, d2] : tensor<?x4x?xf32, #sym.dims<N, 4, S>>
+// MEANS: ins(%i[d0, d1] as v0 : {{.*}}, %x at [v0, d2] else 0.000000e+00 : f32 : {{.*}}) out[d0, d1, d2] : tensor<?x4x?xf32, #sym.dims<N, 4, S>>
 func.func @gather(%x: !X, %i: tensor<?x4xi32, #sym.dims<N, 4>>) -> tensor<?x4x?xf32, #sym.dims<N, 4, S>> {
   %y = lin.gather %x, %i : !X, tensor<?x4xi32, #sym.dims<N, 4>> -> tensor<?x4x?xf32, #sym.dims<N, 4, S>>
   func.return %y : tensor<?x4x?xf32, #sym.dims<N, 4, S>>
