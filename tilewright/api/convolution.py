@@ -8,7 +8,7 @@ from typing import SupportsIndex, TypeAlias
 from xdsl.builder import Builder
 from xdsl.ir import SSAValue
 
-from tilewright.api.sizes import Size, as_size
+from tilewright.api.sizes import Size, as_count, as_size
 from tilewright.api.tensor import FLOATS, Tensor, check_same_dtype, spell_shape, tensor_type
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.lin.convolution import Conv2dOp, window_count
@@ -36,6 +36,7 @@ def conv2d(
     if dtype not in (*FLOATS, "int32"):
         raise TilewrightError(f"conv2d: expected a dtype of {', '.join((*FLOATS, 'int32'))}, got {dtype}")
     strides, steps = _pair("stride", stride), _pair("dilation", dilation)
+    groups = as_count("conv2d: expected an integer for groups", groups)
     if groups < 1:
         raise TilewrightError(f"conv2d: expected groups of at least 1, got {groups}")
     around = _padding(padding)
@@ -66,9 +67,10 @@ def conv2d(
 
 
 def _pair(what: str, given: Pair) -> tuple[int, int]:
-    values = (given, given) if isinstance(given, int) else tuple(given)
+    message = f"conv2d: expected one or two integers of at least 1 for {what}"
+    values = tuple(as_count(message, v) for v in (given if isinstance(given, Sequence) else (given, given)))
     if len(values) != 2 or any(v < 1 for v in values):
-        raise TilewrightError(f"conv2d: expected one or two integers of at least 1 for {what}, got {given}")
+        raise TilewrightError(f"{message}, got {given}")
     return values[0], values[1]
 
 

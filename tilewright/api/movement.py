@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import builtins
+import math
 from collections.abc import Sequence
 from typing import Any, SupportsIndex, TypeAlias, cast
 
 from xdsl.builder import Builder
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
-from tilewright.api.sizes import Size, as_size
-from tilewright.api.tensor import Tensor, check_same_dtype, normal_axis, spell_shape, tensor_type
+from tilewright.api.sizes import Size, as_count, as_size
+from tilewright.api.tensor import FLOATS, Tensor, check_same_dtype, normal_axis, spell_shape, tensor_type
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.lin.casts import constant_attribute
 from tilewright.dialects.lin.concat import ConcatOp
@@ -36,7 +38,7 @@ def slice(
 
     It must lie inside `x`: a call for sizes where it does not fails. One entry a dim.
     """
-    steps = [1] * x.rank if strides is None else [int(s) for s in strides]
+    steps = [1] * x.rank if strides is None else [as_count("slice: expected integers as strides", s) for s in strides]
     for what, given in (("offsets", offsets), ("sizes", sizes), ("strides", steps)):
         if len(given) != x.rank:
             raise TilewrightError(f"slice: expected {x.rank} {what} for {spell_shape(x.sizes)}, got {len(given)}")
@@ -65,13 +67,22 @@ def pad(x: Tensor, low: Sequence[Bound], high: Sequence[Bound], value: float = 0
         if size.expr.constant is not None and size.expr.constant < 0:
             raise TilewrightError(f"pad: expected counts of at least 0, got {size}")
     sizes = tuple(a + n + b for a, n, b in zip(before, x.sizes, after, strict=True))
-    result_type, fill = tensor_type(sizes, x.dtype), constant_attribute(value, x.element_type)
+    result_type, fill = tensor_type(sizes, x.dtype), _fill(value, x)
 
     def emit(builder: Builder, values: Sequence[SSAValue]) -> SSAValue:
         op = PadOp(values[0], [a.expr for a in before], [b.expr for b in after], fill, result_type)
         return builder.insert(op).result
 
     return Tensor(sizes, x.dtype, (x,), emit, "pad", mentions=(*before, *after))
+
+
+def _fill(value: float, x: Tensor) -> Attribute:
+    """The constant of a pad; TilewrightError for one that the elements cannot hold."""
+    try:
+        fits = x.dtype in FLOATS or int(value) == value
+        return constant_attribute(value if fits else math.nan, x.element_type)
+    except (TypeError, ValueError, OverflowError, VerifyException):
+        raise TilewrightError(f"pad: expected a value of {x.dtype}, got {value!r}") from None
 
 
 def concat(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
@@ -105,7 +116,7 @@ def reshape(x: Tensor, sizes: Sequence[Bound]) -> Tensor:
 
     Where the numbers of elements are not equal for all sizes, a call for which they are not fails.
     """
-    open_ = [n for n, size in enumerate(sizes) if not isinstance(size, Size) and size.__index__() == -1]
+    open_ = [n for n, size in enumerate(sizes) if isinstance(size, SupportsIndex) and size.__index__() == -1]
     if len(open_) > 1:
         raise TilewrightError(f"reshape: expected at most one -1, got {len(open_)}")
     given = [as_size(1 if n in open_ else size) for n, size in enumerate(sizes)]

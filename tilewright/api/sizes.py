@@ -157,5 +157,12 @@ def as_size(value: object) -> Size:
     return Size(Expr.const(number))
 
 
+def as_count(message: str, value: object) -> int:
+    """An integer that fits in 64 bits; TilewrightError with this message for anything else."""
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex) or abs(value.__index__()) >= 2**63:
+        raise TilewrightError(f"{message}, got {value!r}")
+    return value.__index__()
+
+
 def _combined(left: Size, right: Size | int, expr: Expr) -> Size:
     return Size(expr, left.declarations | as_size(right).declarations)

@@ -78,8 +78,11 @@ def positions(source: Sequence[Expr], target: Sequence[Expr]) -> list[Expr]:
     """For each dim of `source` where element (d0, d1, ...) of `target` lies along it.
 
     Dims are matched in runs of equal products, so that a dim that both have is read as it is, dims that are joined
-    need one division each and dims that are split none.
+    need one division each and dims that are split none. Where `source` has no elements by a size 0, there is nothing to
+    read and no size to divide by: all are 0.
     """
+    if any(size.constant == 0 for size in source):
+        return [Expr.const(0)] * len(source)
     found: list[Expr] = []
     for own, other in _runs(source, target):
         linear = Expr.const(0)
