@@ -11,6 +11,8 @@ import pytest
 import tilewright as tw
 
 M, N = tw.symbols("M N")
+FRONT: Any = tw
+"""The front end for those who do not check types."""
 
 
 @pytest.mark.parametrize("target", ["sim", "reference"])
@@ -31,15 +33,23 @@ def test_a_pad_that_the_elements_cannot_hold(value: Any):
 @pytest.mark.parametrize(
     "build",
     [
-        lambda x: tw.slice(x, (0, 0), (1, 1), (1.5, 1)),
-        lambda x: tw.slice(x, (0, 0), (1, 1), (2**70, 1)),
-        lambda x: tw.reshape(x, ("a",)),
-        lambda x: tw.reshape(x, (2.0, -1)),
-        lambda x: tw.conv2d(tw.reshape(x, (M, 1, 1, N)), tw.placeholder((1, 1, 1, 1)), stride=(1.5, 1)),
-        lambda x: tw.conv2d(tw.reshape(x, (M, 1, 1, N)), tw.placeholder((1, 1, 1, 1)), dilation=M),
-        lambda x: tw.conv2d(tw.reshape(x, (M, 1, 1, N)), tw.placeholder((1, 1, 1, 1)), groups="2"),
+        lambda x: FRONT.slice(x, (0, 0), (1, 1), (1.5, 1)),
+        lambda x: FRONT.slice(x, (0, 0), (1, 1), (2**70, 1)),
+        lambda x: FRONT.reshape(x, ("a",)),
+        lambda x: FRONT.reshape(x, (2.0, -1)),
+        lambda x: FRONT.conv2d(FRONT.reshape(x, (M, 1, 1, N)), tw.placeholder((1, 1, 1, 1)), stride=(1.5, 1)),
+        lambda x: FRONT.conv2d(FRONT.reshape(x, (M, 1, 1, N)), tw.placeholder((1, 1, 1, 1)), dilation=M),
+        lambda x: FRONT.conv2d(FRONT.reshape(x, (M, 1, 1, N)), tw.placeholder((1, 1, 1, 1)), groups="2"),
     ],
 )
 def test_counts_are_integers(build: Callable[[Any], tw.Tensor]):
     with pytest.raises(tw.TilewrightError, match=r"expected .*integer"):
         build(tw.placeholder((M, N)))
+
+
+@pytest.mark.parametrize("target", ["sim", "reference"])
+def test_an_offset_that_divides_by_zero(target: str):
+    kernel = tw.compile(tw.slice(tw.placeholder((M, N)), (N % M, 0), (1, N)), target=target)
+    np.testing.assert_array_equal(kernel(np.eye(2, 3, dtype=np.float32)), [[0, 1, 0]])
+    with pytest.raises(tw.TilewrightError, match="the divisor M is 0"):
+        kernel(np.zeros((0, 3), np.float32))

@@ -75,7 +75,19 @@ def define(source: str, name: str, extra: Mapping[str, Any]) -> Callable[..., An
 
 
 def expressions_function(exprs: Sequence[Expr], symbols: Sequence[str]) -> Callable[[tuple[int, ...]], tuple[int, ...]]:
-    """A function from the values of `symbols`, in order, to the values of the expressions."""
+    """A function from the values of `symbols`, in order, to the values of the expressions; TilewrightError for values
+    by which one of them divides by zero."""
     names = {symbol: f"s[{number}]" for number, symbol in enumerate(symbols)}
     body = tuple_code([expr_code(e, names) for e in exprs])
-    return define(f"def scalars(s):\n    return {body}\n", "scalars", {})
+    compiled = define(f"def scalars(s):\n    return {body}\n", "scalars", {})
+    if "/" not in body and "%" not in body:
+        return compiled
+
+    def checked(values: tuple[int, ...]) -> tuple[int, ...]:
+        try:
+            return compiled(values)
+        except ZeroDivisionError:
+            # The algebra names the divisor.
+            return tuple(e.evaluate(dict(zip(symbols, values, strict=True))) for e in exprs)
+
+    return checked
