@@ -72,3 +72,12 @@ def test_a_size_may_have_any_name(name: str):
     np.testing.assert_array_equal(tw.compile(tw.sum(x, 1), target="sim")(ones), [5, 5, 5])
     np.testing.assert_array_equal(tw.compile(tw.reshape(x, (3 * size,)), target="sim")(ones), np.ones(15))
     np.testing.assert_array_equal(tw.compile(x[:, 1:] @ tw.transpose(x)[1:], target="sim")(ones), np.full((3, 3), 4))
+
+
+def test_a_path_may_be_a_string(tmp_path: Path):
+    path = tmp_path / "negate.mlir"
+    path.write_text(str(tw.build_module(-tw.placeholder((3,)))))
+    kernel = tw.compile(str(path), target="sim")
+    assert kernel(np.float32([1, 2, 3])).tolist() == [-1, -2, -3]
+    with pytest.raises(tw.TilewrightError, match="cannot read"):
+        tw.compile("absent.mlir", target="sim")

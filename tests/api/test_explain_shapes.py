@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import tilewright as tw
 from tilewright.api.cli import main
 
 X, W = "tensor<?x?xf32, #sym.dims<M, 2*S>>", "tensor<?x?xf32, #sym.dims<K, N>>"
@@ -145,3 +146,11 @@ def test_the_examples_are_explained(request: pytest.FixtureRequest):
         out = io.StringIO()
         assert main(["explain-shapes", str(path)], None, out, io.StringIO()) == 0
         assert "\nsymbol " in out.getvalue()
+
+
+def test_what_a_convolution_needs_of_its_image_is_in_the_report():
+    h, w = tw.symbols("H W")
+    module = tw.build_module(tw.conv2d(tw.placeholder((1, 1, h, w)), tw.placeholder((1, 1, 3, 3))))
+    status, out, err = explain(str(module))
+    assert (status, err) == (0, "")
+    assert any(line.split()[:3] == ["H", ">=", "3"] and "guard" in line for line in out.splitlines())

@@ -49,6 +49,8 @@ def module_from_text(program: str | Path) -> ModuleOp:
     from tilewright.dialects.parsing import decode, parse_module
     from tilewright.dialects.registry import make_context
 
+    if isinstance(program, str) and "\n" not in program and program.endswith(".mlir"):
+        program = Path(program)  # no text is one line that ends like a file's name
     if isinstance(program, str):
         return parse_module(program, "<text>", make_context())
     try:

@@ -16,7 +16,18 @@ from tilewright.dialects.lin.generic import GenericOp
 from tilewright.dialects.lin.interfaces import Decomposable, InferShapes
 from tilewright.dialects.lin.shapes import is_tensor
 from tilewright.dialects.location import location_of
-from tilewright.dialects.sym import Answer, Expr, Facts, Relation, SymbolOp, declared_symbols, dims_of, mod
+from tilewright.dialects.registry import make_context
+from tilewright.dialects.sym import (
+    Answer,
+    Expr,
+    Facts,
+    Relation,
+    RequireOp,
+    SymbolOp,
+    declared_symbols,
+    dims_of,
+    mod,
+)
 from tilewright.lowering.host_conflicts import Statement, proof
 from tilewright.lowering.host_requirements import (
     Requirement,
@@ -25,6 +36,7 @@ from tilewright.lowering.host_requirements import (
     settle,
     shape_statements,
 )
+from tilewright.passes.decompose import DecomposePass
 from tilewright.runtime.binding import Check, Solve, size_steps
 from tilewright.runtime.variants import copy_module
 
@@ -57,8 +69,9 @@ def shape_report(module: ModuleOp, function: func.FuncOp) -> ShapeReport:
     """The report on an entry whose shapes are inferred. Raises `TilewrightError` where no call is possible, with the
     statements that exclude it, or where no size determines a symbol."""
     copied = copy_module(module)
-    entry = next(op for op in copied.ops if isinstance(op, func.FuncOp) and op.sym_name.data == function.sym_name.data)
+    entry = _entry(copied, function)
     steps = size_steps(entry)
+    _state_needs(copied, entry)
     requirements = entry_requirements(copied, entry)
     settled, facts = settle(entry, requirements)
     names = value_names(entry)
@@ -74,6 +87,26 @@ def shape_report(module: ModuleOp, function: func.FuncOp) -> ShapeReport:
             *_implied(entry, settled, names),
         ],
     )
+
+
+def _entry(module: ModuleOp, function: func.FuncOp) -> func.FuncOp:
+    """The function of the same name in a copy of the module."""
+    return next(op for op in module.ops if isinstance(op, func.FuncOp) and op.sym_name.data == function.sym_name.data)
+
+
+def _state_needs(module: ModuleOp, entry: func.FuncOp) -> None:
+    """Put in front of the entry's ops what named ops need beyond their shapes (a window inside its image), which they
+    state when they are decomposed."""
+    meant = copy_module(module)
+    DecomposePass().apply(make_context(), meant)
+    stated = {op.relation for op in entry.walk() if isinstance(op, RequireOp)}
+    first = entry.body.block.first_op
+    for op in _entry(meant, entry).walk():
+        if isinstance(op, RequireOp) and op.relation not in stated and first is not None:
+            needed = op.clone()
+            needed.location = op.location
+            entry.body.block.insert_op_before(needed, first)
+            stated.add(op.relation)
 
 
 def value_names(function: func.FuncOp) -> dict[SSAValue, str]:
