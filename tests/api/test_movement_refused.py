@@ -53,3 +53,11 @@ def test_an_offset_that_divides_by_zero(target: str):
     np.testing.assert_array_equal(kernel(np.eye(2, 3, dtype=np.float32)), [[0, 1, 0]])
     with pytest.raises(tw.TilewrightError, match="the divisor M is 0"):
         kernel(np.zeros((0, 3), np.float32))
+
+
+@pytest.mark.parametrize("target", ["sim", "reference"])
+def test_more_dims_than_an_array_has(target: str):
+    x = tw.placeholder((M, N))
+    assert tw.compile(tw.reshape(x, (N, M, *[1] * 62)), target=target)(np.ones((0, 3), np.float32)).ndim == 64
+    with pytest.raises(tw.TilewrightError, match="at most 64 dims, got 65"):
+        tw.compile(tw.reshape(x, (N, M, *[1] * 63)), target=target)

@@ -25,6 +25,8 @@ from tilewright.passes.core import error_at
 Entry: TypeAlias = FuncOp | func.FuncOp
 """An entry as a program (`func.func`) or as a launch plan (`host.func`)."""
 
+MAX_RANK: Final = 64
+"""Dims that NumPy's arrays can have."""
 _ZERO: Final = Expr.const(0)
 _OPERATORS: Final = re.compile(r"\b(?:mod|floordiv|ceildiv)\b|[*+]|(?<=\w) - |\bm(?:in|ax)\(")
 
@@ -203,7 +205,13 @@ def _sizes(entry: Entry) -> Iterator[Requirement]:
 
 
 def _check_coefficients(entry: Entry) -> None:
-    """Numbers of 64 bits and more in a size leave no size but 0 that a tensor can have."""
+    """Numbers of 64 bits and more in a size leave no size but 0 that a tensor can have; nor has one above 64 dims."""
+    tensors: list[tuple[SSAValue, str, Operation]] = [
+        (value, f"argument {number}", entry) for number, value in enumerate(entry.body.block.args)
+    ]
+    for value, what, op in [*tensors, *_made_tensors(entry)]:
+        if is_tensor(value.type) and len(partial_shape(value.type)) > MAX_RANK:
+            raise error_at(op, f"{what}: expected at most {MAX_RANK} dims, got {len(partial_shape(value.type))}")
     sizes = [(size, f"argument {number} dim {dim}", entry) for number, dim, size in argument_dims(entry)]
     for value, what, op in _made_tensors(entry):
         sizes += [(size, what, op) for size in partial_shape(value.type) if size is not None]
