@@ -151,7 +151,7 @@ def _product(sizes: Sequence[Size]) -> Size:
 def gather(table: Tensor, ids: Tensor) -> Tensor:
     """Rows of `table`: table[ids[i...], j...] for int32 `ids` of any rank, of shape ids.shape + table.shape[1:].
 
-    Every index must lie in 0..len(table) - 1. It is not checked on a GPU.
+    An id outside of 0..len(table) - 1 reads as zeros.
     """
     if table.rank < 1 or ids.dtype != "int32":
         raise TilewrightError(

@@ -57,4 +57,9 @@ def choose(target: str, arch: str | None) -> Choice:
         return Choice("cuda", arch or info.arch, why)
     if target == "cuda":
         raise TilewrightError(f"target cuda: {reason}")
-    return Choice("auto", arch or DEFAULT_ARCH, f"no GPU: {reason}")
+    return Choice("auto", arch or DEFAULT_ARCH, f"no GPU: {_in_short(reason)}")
+
+
+def _in_short(reason: str) -> str:
+    """What is missing, without the system's own words and the remedy, which `tilewright doctor` has."""
+    return re.sub(r" \(.*", "", reason.removeprefix("CUDA: "), flags=re.DOTALL).split(": ")[0]
