@@ -78,6 +78,6 @@ def test_a_path_may_be_a_string(tmp_path: Path):
     path = tmp_path / "negate.mlir"
     path.write_text(str(tw.build_module(-tw.placeholder((3,)))))
     kernel = tw.compile(str(path), target="sim")
-    assert kernel(np.float32([1, 2, 3])).tolist() == [-1, -2, -3]
+    assert kernel(np.array([1, 2, 3], np.float32)).tolist() == [-1, -2, -3]
     with pytest.raises(tw.TilewrightError, match="cannot read"):
         tw.compile("absent.mlir", target="sim")
