@@ -78,6 +78,7 @@ def test_check_fails_on_a_wrong_result(program: Path, monkeypatch: pytest.Monkey
     honest = Kernel.__call__
 
     def broken(self: Kernel, *arrays: object, **options: object) -> object:
+        # The stand-in takes whatever the method that it replaces takes.
         result = honest(self, *arrays, **options)  # pyright: ignore[reportArgumentType]
         result[1, 2] += 1
         return result
@@ -244,6 +245,7 @@ def chosen(declarations: str, shape: str, **given: int) -> dict[str, int]:
     type_ = f"tensor<{'?x' * rank}f32, #sym.dims<{shape}>>"
     text = f"{declarations}\nfunc.func @main(%x : {type_}) -> {type_} {{ func.return %x : {type_} }}"
     module = parse_module(text, "sizes.mlir", make_context())
+    # Picked by name: the checker does not know that it is a func.FuncOp.
     return choose_sizes(module, next(op for op in module.ops if op.name == "func.func"), given)  # pyright: ignore[reportArgumentType]
 
 

@@ -206,6 +206,7 @@ def test_a_shared_value_is_computed_once_and_deep_graphs_build() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        # Arguments of wrong types on purpose: what a checker would refuse must end in one line all the same.
         (lambda: vector() + vector("float16"), "add: expected tensors of one dtype, got float32 and float16"),
         (lambda: tw.placeholder((M, N)) + tw.placeholder((M,)), r"equal sizes at dim -1 or 1, got N and M"),
         (lambda: tw.placeholder((M, 3)) * tw.placeholder((M, 4)), r"got 3 and 4 in shapes \(M, 3\) and \(M, 4\)"),
