@@ -69,14 +69,13 @@ class FinishSchedulePass(TilewrightPass):
         if op.scratch is not None or distribution is None:
             return
         warps = 1
-        for entry, d in zip(distribution, op.source_map, strict=True):
-            if d in op.reduced_dims:
-                warps *= max(1, entry.threads * entry.stride // max(entry.stride, WARP))
+        for entry, size, d in zip(distribution, buf(op.source).sizes, op.source_map, strict=True):
+            for digit in entry.factors(size) if d in op.reduced_dims else ():
+                warps *= max(1, digit.count * digit.stride // max(digit.stride, WARP))
         if warps == 1:
             return
         target = buf(op.target)
-        size = warps * target.count
-        alloc = AllocOp(buf_type([size], target.element, "shared", strided([1])))
+        alloc = AllocOp(buf_type([warps * target.count], target.element, "shared", strided([1])))
         alloc.res.name_hint = "scratch"
         alloc.location = op.location
         first = kernel.body.block.first_op

@@ -31,7 +31,7 @@ from tilewright.dialects.assembly import (
     print_extra_attributes,
     print_optional_values,
 )
-from tilewright.dialects.tile.types import BufType, DistributedLayout, buffer_type
+from tilewright.dialects.tile.types import BufType, DistributedLayout, MixedLayout, buffer_type
 
 BOUNDS = ("clip", "proved")
 VIAS = ("thread",)
@@ -109,10 +109,10 @@ class CopyOp(IRDLOperation):
         raise VerifyException("a copy needs a shared buffer or a fragment on one side")
 
     @property
-    def distribution(self) -> DistributedLayout | None:
+    def distribution(self) -> DistributedLayout | MixedLayout | None:
         """Which thread moves which element: the fragment's layout, else `dist`."""
         layout = self.tile_type.layout
-        return layout if isinstance(layout, DistributedLayout) else self.dist
+        return layout if isinstance(layout, DistributedLayout | MixedLayout) else self.dist
 
     @property
     def vector_dim(self) -> int:

@@ -14,7 +14,7 @@ from tilewright.dialects.simt.memory import RegsLoadOp, RegsStoreOp
 from tilewright.dialects.tile.compute import IndexOp, MapOp, MmaOp
 from tilewright.dialects.tile.copies import FillOp
 from tilewright.dialects.tile.iteration import BROADCAST
-from tilewright.dialects.tile.types import BufType, DimDistribution, buffer_type
+from tilewright.dialects.tile.types import AnyDistribution, BufType, buffer_type
 from tilewright.lowering.tile_to_simt.builder import I32, I64, Builder
 from tilewright.lowering.tile_to_simt.elements import Local, each_local, thread_place
 from tilewright.lowering.tile_to_simt.scalars import clone_body
@@ -37,7 +37,11 @@ def read(kernel: Kernel, value: SSAValue, dims: Sequence[int], locals_: Mapping[
 
 
 def inside_limits(
-    kernel: Kernel, limits: Mapping[int, SSAValue], spread: Sequence[DimDistribution], locals_: Mapping[int, Local]
+    kernel: Kernel,
+    limits: Mapping[int, SSAValue],
+    spread: Sequence[AnyDistribution],
+    sizes: Sequence[int | None],
+    locals_: Mapping[int, Local],
 ) -> SSAValue | None:
     """Whether the element lies below all `valid` limits; None when there are none."""
     builder = kernel.builder
@@ -45,7 +49,9 @@ def inside_limits(
     for d, limit in limits.items():
         place = locals_[d].place
         assert place is not None
-        rest = builder.sub_int(kernel.index(limit), builder.widen(thread_place(builder, spread[d])))
+        size = sizes[d]
+        assert size is not None
+        rest = builder.sub_int(kernel.index(limit), builder.widen(thread_place(builder, spread[d], size)))
         condition = builder.both(condition, builder.compare("slt", builder.widen(place), rest))
     return condition
 
@@ -83,12 +89,13 @@ def lower_map(kernel: Kernel, op: MapOp) -> None:
             assert size is not None
             locals_[d] = loops.enter_context(each_local(builder, dim, size, place=d in limits or d in asked))
         for inner in asks:
-            place = locals_[inner.dim].place
+            place, size = locals_[inner.dim].place, op.sizes[inner.dim]
             assert place is not None
-            kernel.values[inner.result] = builder.add_int(place, thread_place(builder, spread[inner.dim]))
+            assert size is not None
+            kernel.values[inner.result] = builder.add_int(place, thread_place(builder, spread[inner.dim], size))
         arguments = [read(kernel, value, dims, locals_) for value, dims in op.mapped_inputs]
         results = clone_body(kernel, op.body.block, arguments)
-        with builder.when(inside_limits(kernel, limits, spread, locals_)):
+        with builder.when(inside_limits(kernel, limits, spread, op.sizes, locals_)):
             for result, (target, dims) in zip(results, op.mapped_outputs, strict=True):
                 indices = register_indices(builder, dims, locals_)
                 builder.add(RegsStoreOp(result, kernel.values[target], indices))

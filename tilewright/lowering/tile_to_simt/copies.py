@@ -17,7 +17,7 @@ from xdsl.ir import SSAValue
 from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, RegsLoadOp, RegsStoreOp, StoreOp
 from tilewright.dialects.simt.types import RegsType, regs_type
 from tilewright.dialects.tile.copies import CopyOp
-from tilewright.dialects.tile.types import BufType, DimDistribution, buffer_type
+from tilewright.dialects.tile.types import AnyDistribution, BufType, buffer_type
 from tilewright.lowering.tile_to_simt.builder import I32, Builder, Int, constant_of
 from tilewright.lowering.tile_to_simt.elements import each_local, first_copy, thread_place
 from tilewright.lowering.tile_to_simt.state import Kernel, element_type
@@ -96,11 +96,11 @@ def lower_copy(kernel: Kernel, op: CopyOp) -> None:
     load, store = op.widths
     dims = layout.dims
     _check(op, tile, dims)
-    places = [thread_place(builder, dim) for dim in dims]
+    places = [thread_place(builder, dim, size) for dim, size in zip(dims, tile.sizes, strict=True)]
     source = _memory(kernel, op.source, op.source_offsets, places, op.bound_words)
     target = _memory(kernel, op.target, op.target_offsets, places, op.bound_words)
     if target is not None:
-        target.mask = first_copy(builder, dims)
+        target.mask = first_copy(builder, list(zip(dims, tile.sizes, strict=True)))
     for memory, width in ((source, load), (target, store)):
         if width > 1 and memory is not None and (not dims or constant_of(memory.strides[op.vector_dim]) != 1):
             what = f"width {width} needs a stride along dim {op.vector_dim} that is known to be 1"
@@ -182,12 +182,12 @@ def _move(
         access(line.res, zero, start)
 
 
-def _check(op: CopyOp, tile: BufType, dims: Sequence[DimDistribution]) -> None:
+def _check(op: CopyOp, tile: BufType, dims: Sequence[AnyDistribution]) -> None:
     """Raise unless the distribution fits the tile and vector accesses go along neighbouring elements."""
     if len(dims) != tile.rank:
         raise error_at(op, f"tile.copy: expected a distribution of {tile.rank} dims, got {len(dims)}")
     for size, dim in zip(tile.sizes, dims, strict=True):
-        if size % (dim.threads * dim.vector):
+        if not dim.fits(size):
             raise error_at(
                 op, f"tile.copy: size {size} is no multiple of threads {dim.threads} times vector {dim.vector}"
             )

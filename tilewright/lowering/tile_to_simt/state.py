@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.sym.expr import Expr
-from tilewright.dialects.tile.types import BufType, DimDistribution
+from tilewright.dialects.tile.types import AnyDistribution, BufType, DimDistribution
 from tilewright.lowering.tile_to_simt.builder import I64, Builder
 from tilewright.lowering.tile_to_simt.expressions import lower_expr
 
@@ -47,18 +47,18 @@ def element_bytes(type_: Attribute) -> int:
     raise TilewrightError(f"expected a float or integer element type, got {type_}")
 
 
-def distribution(op: Operation, type_: Attribute) -> tuple[DimDistribution, ...]:
+def distribution(op: Operation, type_: Attribute) -> tuple[AnyDistribution, ...]:
     """The distribution of a fragment over threads; an error at the op when it has none."""
     if isinstance(type_, BufType) and type_.distribution is not None:
         return type_.distribution
-    raise TilewrightError(f"{op.name}: expected a fragment with a #tile.distributed layout, got {type_}")
+    raise TilewrightError(f"{op.name}: expected a fragment with a layout over threads, got {type_}")
 
 
 def iteration_distribution(
     op: Operation, count: int, operands: Sequence[tuple[SSAValue, Sequence[int]]]
-) -> list[DimDistribution]:
+) -> list[AnyDistribution]:
     """The distribution of each iteration dim, on which all operands that run along it must agree."""
-    found: list[DimDistribution | None] = [None] * count
+    found: list[AnyDistribution | None] = [None] * count
     for value, dims in operands:
         if not isinstance(value.type, BufType):
             continue
