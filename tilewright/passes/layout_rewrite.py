@@ -35,7 +35,7 @@ def _fitting(dim: DimDistribution, size: int) -> DimDistribution:
 def spread_of(dims: IterationDims) -> list[DimDistribution] | None:
     """The distribution of each iteration dim, read back from the fragments.
 
-    None while some fragment has no layout, and where an instruction asks for one in mixed radix: it is not to be turned.
+    None while some fragment has no layout, and where an instruction asks for one in mixed radix, which stays.
     """
     spread: list[DimDistribution] = [ALONE] * len(dims.sizes)
     for fragment, own in dims.dims.items():
