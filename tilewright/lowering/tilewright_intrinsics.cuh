@@ -46,6 +46,17 @@ struct TwWord<8> { typedef uint2 type; };
 template <>
 struct TwWord<16> { typedef uint4 type; };
 
+// ---- Swizzled arrays -----------------------------------------------------------------------------------------------
+// Where element i of a shared array lies whose rows of Bytes bytes have their 16-byte chunks permuted, as
+// `dialects.simt.types.swizzled` has it. The array starts at a multiple of 1024 bytes.
+
+template <int Bytes, typename T>
+TW_DEVICE T *tw_swizzled(T *array, int i) {
+  int place = i * int(sizeof(T));
+  place ^= ((place >> 7) & (Bytes / 16 - 1)) << 4;
+  return reinterpret_cast<T *>(reinterpret_cast<unsigned char *>(array) + place);
+}
+
 // ---- Memory --------------------------------------------------------------------------------------------------------
 // N neighbouring elements between memory and registers, in accesses of at most 16 bytes. The address is a multiple of N
 // elements, so of each access's size.

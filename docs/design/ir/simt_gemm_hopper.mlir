@@ -45,7 +45,6 @@ simt.kernel @gemm(%ta: !simt.tmap<[128, 64], bf16>, %tb: !simt.tmap<[64, 64], bf
     %warp = arith.divui %wgtid, %c32 : i32
     %lane = arith.remui %tid, %c32 : i32
     %acc = simt.regs.alloc : !simt.regs<[2, 64], f32>
-    %out = simt.regs.alloc : !simt.regs<[2, 64], bf16>
     %zero = arith.constant 0.0 : f32
     %slot_end, %phase_end = scf.for %t = %block to %tiles step %grid iter_args(%slot0 = %c0, %phase0 = %c0) -> (i32, i32) : i32 {
       %group = arith.divui %t, %per : i32
@@ -100,13 +99,6 @@ simt.kernel @gemm(%ta: !simt.tmap<[128, 64], bf16>, %tb: !simt.tmap<[64, 64], bf
           simt.mbar.arrive %empty[%old]
         }
       }
-      simt.unroll %x < 2 {
-        simt.unroll %y < 64 {
-          %v = simt.regs.load %acc[%x, %y]
-          %w = arith.truncf %v : f32 to bf16
-          simt.regs.store %w to %out[%x, %y]
-        }
-      }
       simt.unroll %panel < 4 {
         %buffer = arith.remui %panel, %c2 : i32
         %base0 = arith.muli %wg, %c8192 : i32
@@ -127,7 +119,8 @@ simt.kernel @gemm(%ta: !simt.tmap<[128, 64], bf16>, %tb: !simt.tmap<[64, 64], bf
                 %col3 = arith.addi %col0, %col1 : i32
                 %col4 = arith.addi %col3, %col2 : i32
                 %col = arith.addi %col4, %e : i32
-                %v = simt.regs.load %out[%x, %col]
+                %wide = simt.regs.load %acc[%x, %col]
+                %v = arith.truncf %wide : f32 to bf16
                 %p0 = arith.muli %h, %c4 : i32
                 %p1 = arith.muli %x, %c2 : i32
                 %p2 = arith.addi %p0, %p1 : i32

@@ -12,16 +12,23 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.simt.memory import StoreOp
 from tilewright.dialects.simt.structure import KernelOp
-from tilewright.dialects.simt.types import GlobalType, RegsType, SharedType
+from tilewright.dialects.simt.types import GlobalType, MbarType, RegsType, SharedType, TmapType
 from tilewright.lowering.simt_to_cuda.arithmetic import ARITHMETIC, Write
+from tilewright.lowering.simt_to_cuda.hopper import HOPPER
 from tilewright.lowering.simt_to_cuda.mathematics import MATHEMATICS
 from tilewright.lowering.simt_to_cuda.names import kernel_symbol
 from tilewright.lowering.simt_to_cuda.structured import SHARED, STRUCTURED
 from tilewright.lowering.simt_to_cuda.types import c_type
 from tilewright.lowering.simt_to_cuda.writer import Writer
+from tilewright.passes.core import error_at
 
-EMITTERS: dict[type[Operation], Write] = {**ARITHMETIC, **MATHEMATICS, **STRUCTURED}
+EMITTERS: dict[type[Operation], Write] = {**ARITHMETIC, **MATHEMATICS, **STRUCTURED, **HOPPER}
 """From the class of an op to the function that writes it; an op that is not here is an error."""
+
+VECTOR_ALIGNMENT = 16
+"""Bytes that the start of shared memory is a multiple of: the widest access."""
+SWIZZLED_ALIGNMENT = 1024
+"""The same where an array is swizzled: its pattern repeats after eight rows of 128 bytes."""
 
 _MACROS: dict[type[Attribute], str] = {Float16Type: "TW_F16", BFloat16Type: "TW_BF16"}
 
@@ -30,6 +37,12 @@ _MACROS: dict[type[Attribute], str] = {Float16Type: "TW_F16", BFloat16Type: "TW_
 def intrinsics_header() -> str:
     """The text of `tilewright_intrinsics.cuh`, which stands in front of every source."""
     return files("tilewright.lowering").joinpath("tilewright_intrinsics.cuh").read_text(encoding="utf-8")
+
+
+@cache
+def hopper_header() -> str:
+    """The text of `tilewright_hopper.cuh`, which follows in sources that use what sm_90a brings."""
+    return files("tilewright.lowering").joinpath("tilewright_hopper.cuh").read_text(encoding="utf-8")
 
 
 def emit_kernel(kernel: KernelOp, arch: str) -> str:
@@ -48,8 +61,18 @@ def _source(kernels: list[KernelOp], arch: str) -> str:
     used = {type(t) for kernel in kernels for t in _scalar_types(kernel)}
     parts = [f"#define {macro}" for type_, macro in _MACROS.items() if type_ in used]
     parts.append(intrinsics_header())
-    if any(isinstance(value.type, SharedType) for k in kernels for op in k.walk() for value in op.results):
-        parts.append(f"extern __shared__ __align__(16) unsigned char {SHARED}[];\n")
+    arrays = [
+        v.type for k in kernels for op in k.walk() for v in op.results if isinstance(v.type, SharedType | MbarType)
+    ]
+    if arrays:
+        swizzled = any(isinstance(t, SharedType) and t.swizzle.data for t in arrays)
+        alignment = SWIZZLED_ALIGNMENT if swizzled else VECTOR_ALIGNMENT
+        parts.append(f"extern __shared__ __align__({alignment}) unsigned char {SHARED}[];\n")
+    asynchronous = next((op for k in kernels for op in k.walk() if type(op) in HOPPER), None)
+    if asynchronous is not None:
+        if arch != "sm_90a":
+            raise error_at(asynchronous, f"{asynchronous.name} is for sm_90a, got {arch}")
+        parts.append(hopper_header())
     parts += [_kernel(kernel) for kernel in kernels]
     return "\n".join(parts)
 
@@ -64,7 +87,7 @@ def _scalar_types(kernel: KernelOp) -> set[Attribute]:
                 values += block.args
         for value in values:
             t = value.type
-            found.add(t.element if isinstance(t, GlobalType | SharedType | RegsType) else t)
+            found.add(t.element if isinstance(t, GlobalType | SharedType | RegsType | TmapType) else t)
     return found
 
 
@@ -74,7 +97,9 @@ def _kernel(kernel: KernelOp) -> str:
     parameters: list[str] = []
     for argument in kernel.body.block.args:
         type_ = argument.type
-        if isinstance(type_, GlobalType):
+        if isinstance(type_, TmapType):
+            parameters.append(f"const __grid_constant__ TwTensorMap {w.bind(argument)}")
+        elif isinstance(type_, GlobalType):
             const = "const " if argument in w.read_only else ""
             parameters.append(f"{const}{c_type(type_.element)} *__restrict__ {w.bind(argument)}")
         else:

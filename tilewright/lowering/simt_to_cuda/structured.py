@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from tilewright.dialects.simt import structure as simt
 from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, RegsLoadOp, RegsStoreOp, SharedOp, StoreOp
 from tilewright.dialects.simt.sync import BarrierOp, ShuffleOp
-from tilewright.dialects.simt.types import RegsType
+from tilewright.dialects.simt.types import RegsType, SharedType
 from tilewright.lowering.simt_to_cuda.arithmetic import Write
 from tilewright.lowering.simt_to_cuda.types import c_type, literal
 from tilewright.lowering.simt_to_cuda.writer import Writer
@@ -52,10 +52,17 @@ def _regs_store(w: Writer, op: RegsStoreOp) -> None:
     w.line(f"{_register(w, op.regs, op.indices)} = {w.name(op.value)};")
 
 
+def place(w: Writer, memory: SSAValue, index: SSAValue) -> str:
+    """A pointer to an element of global or shared memory."""
+    if isinstance(memory.type, SharedType) and memory.type.swizzle.data:
+        return f"tw_swizzled<{memory.type.swizzle.data}>({w.name(memory)}, {w.name(index)})"
+    return f"{w.name(memory)} + {w.name(index)}"
+
+
 def _load(w: Writer, op: LoadOp) -> None:
     width, target = op.width.value.data, _register(w, op.regs, op.indices)
     suffix = "_readonly" if op.memory in w.read_only else ""
-    load = f"tw_load{suffix}<{width}>(&{target}, {w.name(op.memory)} + {w.name(op.index)});"
+    load = f"tw_load{suffix}<{width}>(&{target}, {place(w, op.memory, op.index)});"
     if op.mask is None:
         w.line(load)
         return
@@ -71,7 +78,7 @@ def _load(w: Writer, op: LoadOp) -> None:
 def _store(w: Writer, op: StoreOp) -> None:
     condition = "" if op.mask is None else f"if ({w.name(op.mask)}) "
     source = _register(w, op.regs, op.indices)
-    w.line(f"{condition}tw_store<{op.width.value.data}>({w.name(op.memory)} + {w.name(op.index)}, &{source});")
+    w.line(f"{condition}tw_store<{op.width.value.data}>({place(w, op.memory, op.index)}, &{source});")
 
 
 def _barrier(w: Writer, _op: BarrierOp) -> None:
