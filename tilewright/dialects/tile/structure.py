@@ -321,7 +321,7 @@ class AllocOp(IRDLOperation):
 
     def schedule_gaps(self) -> list[str]:
         """What is still undecided on this op."""
-        gaps = ["layout"] if self.type.strides is None and self.type.distribution is None else []
+        gaps = ["layout"] if self.type.layout_is_open else []
         return gaps + (["offset"] if self.type.space.data == "shared" and self.offset is None else [])
 
 

@@ -114,6 +114,34 @@ class MixedDistribution:
         return merged(self.digits)
 
 
+@irdl_attr_definition
+class SwizzledLayout(ParametrizedAttribute):
+    """`#tile.swizzled<128, 1>`: panels of 128 bytes along dim 1, their 16-byte chunks permuted, in shared memory.
+
+    A panel holds a row of that many bytes for every place of the other dims, the last of them fastest; panels follow
+    one another. Within eight rows the chunk c of row r lies at c xor r (for 64 and 32 bytes r/2 and r/4), as tensor maps
+    and matrix instructions have it, so that neither rows nor columns of chunks meet in a bank.
+    """
+
+    name = "tile.swizzled"
+    bytes: IntAttr = param_def()
+    along: IntAttr = param_def()
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
+        with parser.in_angle_brackets():
+            size = parser.parse_integer()
+            parser.parse_punctuation(",")
+            return [IntAttr(size), IntAttr(parser.parse_integer())]
+
+    def print_parameters(self, printer: Printer) -> None:
+        printer.print_string(f"<{self.bytes.data}, {self.along.data}>")
+
+    def verify(self) -> None:
+        if self.bytes.data not in (32, 64, 128):
+            raise VerifyException(f"expected panels of 32, 64 or 128 bytes, got {self.bytes.data}")
+
+
 AnyDistribution: TypeAlias = DimDistribution | MixedDistribution
 
 
@@ -288,6 +316,16 @@ class BufType(ParametrizedAttribute, TypeAttribute):
         return self.layout.strides.data if isinstance(self.layout, StridedLayout) else None
 
     @property
+    def swizzle(self) -> SwizzledLayout | None:
+        """The swizzled layout of a shared buffer, if it has one."""
+        return self.layout if isinstance(self.layout, SwizzledLayout) else None
+
+    @property
+    def layout_is_open(self) -> bool:
+        """Whether the layout is undecided."""
+        return isinstance(self.layout, NoneAttr)
+
+    @property
     def distribution(self) -> tuple[AnyDistribution, ...] | None:
         """The distribution of a fragment over threads, or None while undecided."""
         return self.layout.dims if isinstance(self.layout, DistributedLayout | MixedLayout) else None
@@ -332,9 +370,12 @@ class BufType(ParametrizedAttribute, TypeAttribute):
                 raise VerifyException(f"expected {self.rank} strides, got {len(self.layout.strides.data)}")
         elif isinstance(self.layout, DistributedLayout | MixedLayout):
             self._verify_distribution(self.layout)
+        elif isinstance(self.layout, SwizzledLayout):
+            if self.space.data != "shared" or not 0 <= self.layout.along.data < self.rank:
+                raise VerifyException(f"a swizzled layout is for a dim of a shared buffer, got {self.layout}")
         elif not isinstance(self.layout, NoneAttr):
             raise VerifyException(
-                f"expected a #tile.strided, #tile.distributed or #tile.mixed layout, got {self.layout}"
+                f"expected a #tile.strided, #tile.swizzled, #tile.distributed or #tile.mixed layout, got {self.layout}"
             )
 
     def _verify_distribution(self, layout: DistributedLayout | MixedLayout) -> None:

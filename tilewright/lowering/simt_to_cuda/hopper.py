@@ -7,6 +7,7 @@ from math import prod
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from tilewright.dialects.roles import WARPGROUP
 from tilewright.dialects.simt.mbarriers import (
     FenceOp,
     MbarArriveOp,
@@ -16,7 +17,7 @@ from tilewright.dialects.simt.mbarriers import (
     MbarWaitOp,
     NamedBarrierOp,
 )
-from tilewright.dialects.simt.roles import WARPGROUP, ElectOp, RolesOp
+from tilewright.dialects.simt.roles import ElectOp, RolesOp
 from tilewright.dialects.simt.structure import KernelOp
 from tilewright.dialects.simt.tma import BulkCommitOp, BulkWaitOp, TmaLoadOp, TmaStoreOp
 from tilewright.dialects.simt.types import MbarType, RegsType, SharedType

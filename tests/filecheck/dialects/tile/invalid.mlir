@@ -37,7 +37,7 @@ tile.kernel @k() grid (%i) = [1] {
 // -----
 
 tile.kernel @k() grid (%i) = [1] {
-  // expected-error@+1 {{expected a #tile.strided, #tile.distributed or #tile.mixed layout, got i32}}
+  // expected-error@+1 {{expected a #tile.strided, #tile.swizzled, #tile.distributed or #tile.mixed layout, got i32}}
   %b = tile.alloc : !tile.buf<[8], f32, shared, i32>
 }
 
