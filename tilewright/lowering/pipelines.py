@@ -39,6 +39,10 @@ TENSOR: tuple[str, ...] = (
 TILE: tuple[str, ...] = (
     # The loop that decides which operand is reused comes before what is placed inside it.
     "interchange-loops",
+    # What multiplies comes before where its operands go.
+    "choose-mma",
+    # Results of matrix instructions leave in panels, so that an epilogue needs few registers.
+    "stage-results",
     # Operands that threads share are staged through shared memory; the copies that this makes are mapped next.
     "promote-to-shared",
     # A thread holds one slice of the summed dim at a time, so registers suffice.
@@ -53,6 +57,10 @@ TILE: tuple[str, ...] = (
     "pad-shared",
     # Masks that the facts make superfluous go away.
     "prove-bounds",
+    # Slots that are filled ahead, once it is known what a copy moves...
+    "pipeline-copies",
+    # ... by warps of their own.
+    "specialise-warps",
     # Whatever is still open gets its plain default; reductions over several warps get their scratch.
     "finish-schedule",
     # Order between threads that share memory, wherever it might be needed...

@@ -41,6 +41,8 @@ CHECKS = (
 
 TILE_PASSES = (
     "interchange-loops",
+    "choose-mma",
+    "stage-results",
     "promote-to-shared",
     "block-registers",
     "map-threads",
@@ -52,6 +54,8 @@ TILE_PASSES = (
     "remove-barriers",
     "prove-bounds",
     "finish-schedule",
+    "pipeline-copies",
+    "specialise-warps",
 )
 """Decisions of the schedule, each written on the ops."""
 

@@ -141,7 +141,7 @@ class CompiledEntry:
             if level == "simt":
                 kernels.append(copy_op(self.lower(site).kernel))
                 continue
-            module = instantiate(self.planned[0], site.launch)
+            module = instantiate(self.planned[0], site.launch, self.arch)
             pipelines.run(module, self.context, _up_to(pipelines.TILE, pipelines.STAGE_ENDS[level]))
             kernels.extend(copy_op(op) for op in module.ops if not isinstance(op, SymbolOp | RequireOp))
         symbols = [copy_op(op) for op in self.planned[0].ops if isinstance(op, SymbolOp | RequireOp)]
@@ -153,7 +153,7 @@ class CompiledEntry:
         return module
 
     def _lower(self, site: Site) -> Lowered:
-        module = instantiate(self.planned[0], site.launch)
+        module = instantiate(self.planned[0], site.launch, self.arch)
         name = variant_symbol(site.launch)
         pipelines.run(module, self.context, pipelines.TILE)
         kernel = next((op for op in module.ops if isinstance(op, KernelOp)), None)

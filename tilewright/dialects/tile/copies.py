@@ -34,7 +34,9 @@ from tilewright.dialects.assembly import (
 from tilewright.dialects.tile.types import BufType, DistributedLayout, MixedLayout, buffer_type
 
 BOUNDS = ("clip", "proved")
-VIAS = ("thread",)
+VIAS = ("thread", "tma", "stmatrix")
+"""How a copy is made: by the threads' loads and stores, by a tensor map (between global memory and a channel's slot), or
+by the warps' matrix stores (from a fragment of 16-bit elements to shared memory)."""
 index = IndexType()
 
 
@@ -161,6 +163,8 @@ class CopyOp(IRDLOperation):
 
     def schedule_gaps(self) -> list[str]:
         """What is still undecided on this op."""
+        if self.via is not None and self.via.data != "thread":
+            return []
         gaps = [] if self.via is not None else ["via"]
         gaps += [] if self.width is not None else ["width"]
         return gaps + ([] if self.distribution is not None else ["dist"])
