@@ -57,6 +57,8 @@ TILE: tuple[str, ...] = (
     "pad-shared",
     # Masks that the facts make superfluous go away.
     "prove-bounds",
+    # A block that goes on to the next tile can fetch it while the last one is stored.
+    "make-persistent",
     # Slots that are filled ahead, once it is known what a copy moves...
     "pipeline-copies",
     # ... by warps of their own.
@@ -80,13 +82,23 @@ STAGE_ENDS: dict[str, str] = {"tensor": "fuse-groups", "tile": "lin-to-tile", "s
 """Level -> the pass after which a module is at it; `host` and `simt` are the ends of the two lists."""
 
 
-def make_passes(names: Sequence[str]) -> list[ModulePass]:
-    """The passes of these names with their default options; TilewrightError for a name that is not known."""
+ARCH_PASSES = ("lin-to-tile",)
+"""Passes whose choices depend on the architecture that is compiled for; those of kernels read it off the kernel."""
+
+
+def make_passes(names: Sequence[str], arch: str | None = None) -> list[ModulePass]:
+    """The passes of these names with their default options, for an architecture where one is given.
+
+    TilewrightError for a name that is not known.
+    """
     table = {**all_passes(), **all_lowerings()}
     unknown = [name for name in names if name not in table]
     if unknown:
         raise TilewrightError(f"pipeline: there is no pass {unknown[0]}")
-    return [table[name]()() for name in names]
+    return [
+        table[name]()(**({"arch": arch} if arch is not None and name in ARCH_PASSES else {}))  # pyright: ignore[reportCallIssue]  # an option of these passes
+        for name in names
+    ]
 
 
 def run(
@@ -94,8 +106,9 @@ def run(
     ctx: Context,
     names: Sequence[str],
     *,
+    arch: str | None = None,
     verify_each: bool = False,
     on_after: OnAfter | None = None,
 ) -> None:
-    """Run the passes of these names on `module`, in place and in order."""
-    run_pipeline(module, ctx, make_passes(names), verify_each=verify_each, on_after=on_after)
+    """Run the passes of these names on `module`, in place and in order, for an architecture where one is given."""
+    run_pipeline(module, ctx, make_passes(names, arch), verify_each=verify_each, on_after=on_after)

@@ -46,12 +46,14 @@ class FinishSchedulePass(TilewrightPass):
 
     def _finish(self, op: Operation, kernel: KernelOp) -> None:
         if isinstance(op, AllocOp):
-            if op.type.space.data == "shared" and op.type.strides is None:
+            if op.type.space.data == "shared" and op.type.layout_is_open:
                 set_type(op.res, op.type.with_layout(strided(row_major(op.type.sizes))))
             elif op.type.space.data == "fragment" and op.type.distribution is None:
                 raise error_at(op, "finish-schedule: a fragment has no layout; run map-threads first")
         elif isinstance(op, CopyOp):
             op.properties.setdefault("via", StringAttr("thread"))
+            if not op.by_threads:
+                return
             op.properties.setdefault("width", i64_attr(1))
             if op.distribution is None:
                 raise error_at(op, "finish-schedule: a copy has no distribution over threads; run map-threads first")

@@ -53,6 +53,8 @@ class MapThreadsPass(TilewrightPass):
             spread_fragments(dims, spread_threads(kernel, dims, threads, naive, [1] * len(dims.sizes)))
             kernel.properties["threads"] = i64_attr(threads)
             for copy in (*copies(kernel), *gathers(kernel)):
+                if isinstance(copy, CopyOp) and not copy.by_threads:
+                    continue
                 if space(copy.target) == "shared" and not (
                     isinstance(copy, CopyOp) and space(copy.source) == "fragment"
                 ):

@@ -78,7 +78,7 @@ class PadSharedPass(TilewrightPass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in kernels_of(op):
             for alloc in [o for o in kernel.walk() if isinstance(o, AllocOp)]:
-                if alloc.type.space.data == "shared" and alloc.type.strides is None:
+                if alloc.type.space.data == "shared" and alloc.type.layout_is_open:
                     self._choose(alloc, kernel)
 
     def _choose(self, alloc: AllocOp, kernel: KernelOp) -> None:

@@ -54,6 +54,7 @@ TILE_PASSES = (
     "remove-barriers",
     "prove-bounds",
     "finish-schedule",
+    "make-persistent",
     "pipeline-copies",
     "specialise-warps",
 )

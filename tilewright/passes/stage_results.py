@@ -200,7 +200,11 @@ class _Cut:
             remark(store, StageResultsPass.name, f"stored by the threads: {why}")
             return
         slot = buf_type(tile.sizes, tile.element, "shared", SwizzledLayout(IntAttr(SWIZZLE), IntAttr(along)))
-        channel = ChannelOp(channel_type(STAGES, [slot]))
+        panels = store.parent_op()
+        assert isinstance(panels, ForOp)
+        turns = 1 if panels.unroll is None else panels.unroll.value.data
+        # Slots are taken by the turn of the unrolled loop, so they must divide it.
+        channel = ChannelOp(channel_type(STAGES if turns % STAGES == 0 else 1, [slot]))
         channel.res.name_hint = "staged"
         first = self.kernel.body.block.first_op
         block = store.parent
@@ -208,16 +212,15 @@ class _Cut:
         assert block is not None
         self.kernel.body.block.insert_op_before(channel, first)
         acquire, receive = AcquireOp(channel.res), ReceiveOp(channel.res)
+        lag = 1 if channel.type.stages.data > 1 else 0
         fill = CopyOp(store.source, [], acquire.buffers[0], [], via="stmatrix")
         drain = CopyOp(receive.buffers[0], [], store.target, store.target_offsets, bounds=store.bound_words, via="tma")
-        new = [acquire, fill, PublishOp(channel.res), receive, drain, ReleaseOp(channel.res, 1)]
+        new = [acquire, fill, PublishOp(channel.res), receive, drain, ReleaseOp(channel.res, lag)]
         for each in (channel, *new):
             each.location = store.location
         block.insert_ops_before(new, store)
         store.detach()
         store.erase()
-        panels = block.parent_op()
-        assert panels is not None
         assert panels.parent is not None
         last = ReleaseOp(channel.res)
         last.location = store.location

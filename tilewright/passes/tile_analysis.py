@@ -12,7 +12,7 @@ from tilewright.dialects.sym import Answer, Expr, Facts, Relation, ceildiv
 from tilewright.dialects.sym.analysis import IndexScope, module_facts, value_symbol
 from tilewright.dialects.sym.expr import from_terms
 from tilewright.dialects.sym.index import members
-from tilewright.dialects.tile.blocks import SliceOp
+from tilewright.dialects.tile.blocks import BlockCountOp, RasterOp, SliceOp
 from tilewright.dialects.tile.compute import MapOp, MmaOp, ReduceOp
 from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.gathers import GatherOp
@@ -136,6 +136,12 @@ class KernelScopes:
             scope.bounded(coordinate, 0, size, "grid coordinate")
         self._scopes: dict[Block, IndexScope] = {kernel.body.block: scope}
         self.kernel = kernel
+        for op in kernel.walk():
+            if isinstance(op, RasterOp):
+                for result, size in zip(op.results, op.sizes.data, strict=True):
+                    scope.bounded(result, 0, size, "place in a raster")
+            elif isinstance(op, BlockCountOp):
+                scope.require(Relation(value_symbol(op.res), ">=", Expr.const(1)), "number of blocks")
 
     def at(self, op: Operation) -> IndexScope:
         """The scope of the block that holds `op`."""

@@ -37,6 +37,8 @@ class Lowered:
     module: ModuleOp
     kernel: KernelOp
     scalars: Callable[[tuple[int, ...]], tuple[int, ...]]
+    map_sizes: Callable[[tuple[int, ...]], tuple[int, ...]]
+    """The same for the kernel's tensor maps: sizes, then strides, of one after the other."""
 
 
 VariantKey = tuple[str, int, tuple[Relation, ...], str]
@@ -149,7 +151,7 @@ class CompiledEntry:
 
     def _tensor_half(self, names: Sequence[str]) -> ModuleOp:
         module = copy_module(self.module)
-        pipelines.run(module, self.context, names)
+        pipelines.run(module, self.context, names, arch=self.arch)
         return module
 
     def _lower(self, site: Site) -> Lowered:
@@ -160,12 +162,14 @@ class CompiledEntry:
         if kernel is None:
             raise TilewrightError(f"@{name}: the tile pipeline left no simt.kernel", location_of(site.launch))
         params = [p.data for p in kernel.params.data]
+        of_maps = [e for m in kernel.tensor_maps.data for e in (*m.dims.data, *m.strides.data)]
         plan = self.plan
-        for expr in params:
+        for expr in (*params, *of_maps):
             unknown = sorted(expr.symbols - (set(plan.symbols) - plan.bases))
             if unknown:
                 raise TilewrightError(f"@{name}: parameter {expr} needs {', '.join(unknown)}, which no call binds")
-        return Lowered(name, module, kernel, expressions_function(params, plan.symbols))
+        scalars, map_sizes = (expressions_function(e, plan.symbols) for e in (params, of_maps))
+        return Lowered(name, module, kernel, scalars, map_sizes)
 
 
 def _up_to(names: Sequence[str], last: str) -> Sequence[str]:

@@ -13,7 +13,7 @@ from tilewright.dialects.simt.mbarriers import (
 )
 from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, RegsLoadOp, RegsStoreOp, SharedOp, StoreOp
 from tilewright.dialects.simt.roles import ElectOp, RolesOp
-from tilewright.dialects.simt.structure import BlockIdOp, KernelOp, TidOp, UnrollOp
+from tilewright.dialects.simt.structure import BlockIdOp, GridDimOp, KernelOp, TidOp, UnrollOp
 from tilewright.dialects.simt.sync import BarrierOp, ShuffleOp
 from tilewright.dialects.simt.tma import BulkCommitOp, BulkWaitOp, TmaLoadOp, TmaStoreOp
 from tilewright.dialects.simt.types import GlobalType, MbarType, RegsType, SharedType, TensorMapAttr, TmapType
@@ -28,6 +28,7 @@ Simt = Dialect(
         BulkWaitOp,
         ElectOp,
         FenceOp,
+        GridDimOp,
         KernelOp,
         LoadOp,
         MbarArriveOp,

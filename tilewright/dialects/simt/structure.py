@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import (
     IntegerType,
     StringAttr,
     SymbolNameConstraint,
+    UnitAttr,
     i32,
     i64,
 )
@@ -19,6 +20,7 @@ from xdsl.ir import Block, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
+    opt_prop_def,
     prop_def,
     region_def,
     result_def,
@@ -40,7 +42,8 @@ DIMENSIONS = ("x", "y", "z")
 class KernelOp(IRDLOperation):
     """A kernel: tensor maps, pointers, scalars that the launch passes by value, scalars (i32 or i64) bound to `params`.
 
-    The host makes each tensor map from its entry in `maps`. The last arguments, as many as `params` has entries,
+    A `persistent` kernel may be launched with fewer blocks than `grid` says. The host makes each tensor map from its
+    entry in `maps`. The last arguments, as many as `params` has entries,
     are the bound ones; the host evaluates an expression for each. `threads` is the block size (one dimension),
     `smem` the bytes of dynamic shared memory, `grid` the number of blocks as an expression that the host evaluates,
     `assumes` what the code relies on: the host plan proves or guards each.
@@ -53,6 +56,7 @@ class KernelOp(IRDLOperation):
     grid = prop_def(ExprAttr)
     params = prop_def(ArrayAttr[ExprAttr])
     assumes = prop_def(ArrayAttr[RelationAttr])
+    persistent = opt_prop_def(UnitAttr)
     tensor_maps = prop_def(ArrayAttr[TensorMapAttr], prop_name="maps")
     body = region_def("single_block")
     traits = traits_def(SymbolOpInterface(), IsolatedFromAbove(), NoTerminator())
@@ -67,6 +71,8 @@ class KernelOp(IRDLOperation):
         body: Region,
         smem: int = 0,
         maps: Sequence[TensorMapAttr] = (),
+        *,
+        persistent: bool = False,
     ) -> None:
         super().__init__(
             properties={
@@ -77,6 +83,7 @@ class KernelOp(IRDLOperation):
                 "params": ArrayAttr(params),
                 "assumes": ArrayAttr(assumes),
                 "maps": ArrayAttr(maps),
+                "persistent": UnitAttr() if persistent else None,
             },
             regions=[body],
         )
@@ -147,6 +154,7 @@ class KernelOp(IRDLOperation):
         parser.parse_keyword("grid")
         with parser.in_square_brackets():
             grid = ExprAttr(parse_expr_from(parser))
+        persistent = parser.parse_optional_keyword("persistent") is not None
         params: list[ExprAttr] = []
         if parser.parse_optional_keyword("params"):
             params = parser.parse_comma_separated_list(
@@ -162,7 +170,7 @@ class KernelOp(IRDLOperation):
             maps = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_map(parser))
         extra = parse_extra_attributes(parser)
         body = parser.parse_region(args)
-        op = cls(name.data, threads, grid, params, assumes, body, smem, maps)
+        op = cls(name.data, threads, grid, params, assumes, body, smem, maps, persistent=persistent)
         op.attributes.update(extra)
         return op
 
@@ -172,6 +180,8 @@ class KernelOp(IRDLOperation):
         with printer.in_parens():
             printer.print_list(self.body.block.args, printer.print_block_argument)
         printer.print_string(f" threads {self.threads.value.data} smem {self.smem.value.data} grid [{self.grid.data}]")
+        if self.persistent is not None:
+            printer.print_string(" persistent")
         if self.params.data:
             printer.print_string(f" params [{', '.join(str(p.data) for p in self.params.data)}]")
         if self.assumes.data:
@@ -231,6 +241,19 @@ class BlockIdOp(IRDLOperation):
     def print(self, printer: Printer) -> None:
         printer.print_string(f" {self.dim.data}")
         printer.print_op_attributes(self.attributes)
+
+
+@irdl_op_definition
+class GridDimOp(IRDLOperation):
+    """Number of blocks of the grid along x, as i32."""
+
+    name = "simt.grid_dim"
+    res = result_def(i32)
+    traits = traits_def(Pure())
+    assembly_format: ClassVar[str | None] = "attr-dict"
+
+    def __init__(self) -> None:
+        super().__init__(result_types=[i32])
 
 
 @irdl_op_definition

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import ArrayAttr, IndexType, IntAttr, IntegerAttr, StringAttr
 from xdsl.ir import Region, SSAValue
@@ -63,6 +64,19 @@ class RolesOp(IRDLOperation):
 
     def print(self, printer: Printer) -> None:
         print_roles(printer, self.roles, self.bodies)
+
+
+@irdl_op_definition
+class BlockCountOp(IRDLOperation):
+    """`%n = tile.block_count`: how many blocks run the kernel, at least 1; of a persistent kernel the launch decides."""
+
+    name = "tile.block_count"
+    res = result_def(index)
+    traits = traits_def(Pure())
+    assembly_format: ClassVar[str | None] = "attr-dict"
+
+    def __init__(self) -> None:
+        super().__init__(result_types=[index])
 
 
 @irdl_op_definition

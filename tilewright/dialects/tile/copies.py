@@ -117,6 +117,11 @@ class CopyOp(IRDLOperation):
         return layout if isinstance(layout, DistributedLayout | MixedLayout) else self.dist
 
     @property
+    def by_threads(self) -> bool:
+        """Whether the threads' own loads and stores make the copy, also while nothing else is decided."""
+        return self.via is None or self.via.data == "thread"
+
+    @property
     def vector_dim(self) -> int:
         """The dim along which an access is `width` elements wide; -1 for a tile of rank 0."""
         return self.tile_type.rank - 1 if self.along is None else self.along.value.data
@@ -163,7 +168,7 @@ class CopyOp(IRDLOperation):
 
     def schedule_gaps(self) -> list[str]:
         """What is still undecided on this op."""
-        if self.via is not None and self.via.data != "thread":
+        if not self.by_threads:
             return []
         gaps = [] if self.via is not None else ["via"]
         gaps += [] if self.width is not None else ["width"]

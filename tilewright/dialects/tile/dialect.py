@@ -2,7 +2,7 @@
 
 from xdsl.ir import Dialect
 
-from tilewright.dialects.tile.blocks import RasterOp, RolesOp, SliceOp
+from tilewright.dialects.tile.blocks import BlockCountOp, RasterOp, RolesOp, SliceOp
 from tilewright.dialects.tile.channels import AcquireOp, ChannelOp, ChannelType, PublishOp, ReceiveOp, ReleaseOp
 from tilewright.dialects.tile.compute import IndexOp, MapOp, MmaOp, ReduceOp
 from tilewright.dialects.tile.copies import CopyOp, FillOp
@@ -15,6 +15,7 @@ Tile = Dialect(
     [
         AcquireOp,
         AllocOp,
+        BlockCountOp,
         ChannelOp,
         CopyOp,
         FillOp,

@@ -52,6 +52,7 @@ class EntryLowering:
     module: ModuleOp
     function: func.FuncOp
     given_tiles: tuple[int, ...]
+    arch: str | None = None
     facts: Facts = field(init=False)
     likely: dict[str, int] = field(init=False)
     body: Block = field(init=False)
@@ -232,7 +233,7 @@ class EntryLowering:
         for value in results.values():
             self.place(value)
         outputs = [(inner, self.layout[value]) for inner, value in results.items()]
-        request = Request(name, space, inputs, outputs, self.facts, self.likely, self.given_tiles)
+        request = Request(name, space, inputs, outputs, self.facts, self.likely, self.given_tiles, self.arch)
         # The order of the kernel's arguments: buffers read, buffers written, scalars.
         buffers, scalars = [v for v in used if is_tensor(v)], [v for v in used if not is_tensor(v)]
         read = [*buffers, *results.values(), *scalars]

@@ -23,12 +23,13 @@ class LinToTilePass(TilewrightPass):
 
     name = "lin-to-tile"
     tile_sizes: tuple[int, ...] = ()
+    arch: str | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in [f for f in op.body.block.ops if isinstance(f, func.FuncOp)]:
             if function.is_declaration:
                 continue
-            lowering = EntryLowering(op, function, tuple(self.tile_sizes))
+            lowering = EntryLowering(op, function, tuple(self.tile_sizes), self.arch)
             lowered = lowering.lower()
             lowered.location = function.location
             op.body.block.insert_ops_before([*lowering.kernels, lowered], function)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, TensorType, f32
 from xdsl.ir import Attribute, SSAValue
 
 from tilewright.diagnostics import TilewrightError
-from tilewright.dialects.sym import Expr, Facts, Relation
+from tilewright.dialects.lin.generic import GenericOp
+from tilewright.dialects.lin.shapes import scalar_type
+from tilewright.dialects.sym import Expr, Facts, Relation, ceildiv
 from tilewright.dialects.sym.prove import Answer
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType
@@ -39,6 +41,7 @@ class Request:
     facts: Facts
     likely: dict[str, int]
     given: tuple[int, ...]
+    arch: str | None = None
 
     def extent(self, dim: int) -> Extent:
         """What is known of a group dim's size."""
@@ -130,6 +133,8 @@ def _contraction(request: Request) -> list[Schedule]:
     small = tiles(tile_sizes.SMALL_CONTRACTION)
     if request.given:
         return [Schedule("tiled", (), request.writer("", request.override(small)).write_contraction())]
+    if request.arch == "sm_90a" and _fits_matrix_instructions(contraction) and rows and columns:
+        return _matrix_contraction(request, tiles, rows, columns)
     elements = Expr.const(1)
     for dims in (rows, columns):
         if dims:
@@ -143,6 +148,40 @@ def _contraction(request: Request) -> list[Schedule]:
         found.append(Schedule("large", when, request.writer("large", large).write_contraction()))
     if answer is not Answer.PROVED:
         found.append(Schedule("small", (), request.writer("small", small).write_contraction()))
+    return found
+
+
+def _fits_matrix_instructions(contraction: GenericOp) -> bool:
+    """Whether both operands are bf16 or f16 and sums are f32."""
+    operands = {scalar_type(v.type) for v in contraction.ins}
+    accumulator = scalar_type(contraction.result.type)
+    return len(operands) == 1 and isinstance(operands.pop(), BFloat16Type | Float16Type) and accumulator == f32
+
+
+def _matrix_contraction(
+    request: Request,
+    tiles: Callable[[tuple[int, int, int]], dict[int, int]],
+    rows: Sequence[int],
+    columns: Sequence[int],
+) -> list[Schedule]:
+    """Tiles for matrix instructions, the largest first: one is taken when it has tiles for most processors."""
+    space = request.space
+    found: list[Schedule] = []
+    for sizes in tile_sizes.MATRIX_CONTRACTIONS:
+        count = Expr.const(1)
+        for d in space.parallel:
+            size = sizes[0] if d == rows[-1] else sizes[1] if d == columns[-1] else 1
+            count = count * ceildiv(space.extents[d], size)
+        enough = Relation(count, ">=", Expr.const(tile_sizes.MOST_PROCESSORS))
+        last = sizes == tile_sizes.MATRIX_CONTRACTIONS[-1]
+        answer = Answer.PROVED if last else request.facts.prove(enough)
+        if answer is Answer.DISPROVED:
+            continue
+        name = f"tile{sizes[0]}x{sizes[1]}"
+        when = () if answer is Answer.PROVED else (enough,)
+        found.append(Schedule(name, when, request.writer(name, tiles(sizes)).write_contraction()))
+        if answer is Answer.PROVED:
+            break
     return found
 
 

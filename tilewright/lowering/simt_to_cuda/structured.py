@@ -28,6 +28,10 @@ def _block_id(w: Writer, op: simt.BlockIdOp) -> None:
     w.result(op, f"static_cast<int>(blockIdx.{op.dim.data})")
 
 
+def _grid_dim(w: Writer, op: simt.GridDimOp) -> None:
+    w.result(op, "static_cast<int>(gridDim.x)")
+
+
 def _shared(w: Writer, op: SharedOp) -> None:
     element = c_type(op.res.type.element)
     name = w.bind(op.res)
@@ -153,6 +157,7 @@ STRUCTURED: dict[type[Operation], Write] = {
     ShuffleOp: _shuffle,
     StoreOp: _store,
     simt.BlockIdOp: _block_id,
+    simt.GridDimOp: _grid_dim,
     simt.TidOp: _tid,
     simt.UnrollOp: _unroll,
     scf.ForOp: _for,

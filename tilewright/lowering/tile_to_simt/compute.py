@@ -17,6 +17,7 @@ from tilewright.dialects.tile.iteration import BROADCAST
 from tilewright.dialects.tile.types import AnyDistribution, BufType, buffer_type
 from tilewright.lowering.tile_to_simt.builder import I32, I64, Builder
 from tilewright.lowering.tile_to_simt.elements import Local, each_local, thread_place
+from tilewright.lowering.tile_to_simt.matrix import lower_wgmma
 from tilewright.lowering.tile_to_simt.scalars import clone_body
 from tilewright.lowering.tile_to_simt.state import Kernel, distribution, element_type, iteration_distribution
 from tilewright.passes.core import error_at
@@ -27,12 +28,22 @@ def register_indices(builder: Builder, dims: Sequence[int], locals_: Mapping[int
     return [builder.constant(0, I32) if d == BROADCAST else locals_[d].register for d in dims]
 
 
+def registers_of(kernel: Kernel, fragment: SSAValue, indices: Sequence[SSAValue]) -> list[SSAValue]:
+    """Indices into the register array of a fragment; those of a part begin at its offsets."""
+    offsets = kernel.register_offsets.get(fragment)
+    if offsets is None:
+        return list(indices)
+    return [kernel.builder.add_int(i, offset) for i, offset in zip(indices, offsets, strict=True)]
+
+
 def read(kernel: Kernel, value: SSAValue, dims: Sequence[int], locals_: Mapping[int, Local]) -> SSAValue:
     """An element of a fragment, or a scalar as it is (`index` as an i64)."""
     if not isinstance(value.type, BufType):
         scalar = kernel.values[value]
         return kernel.builder.convert(scalar, I64) if isinstance(value.type, IndexType) else scalar
-    load = RegsLoadOp(kernel.values[value], register_indices(kernel.builder, dims, locals_))
+    load = RegsLoadOp(
+        kernel.values[value], registers_of(kernel, value, register_indices(kernel.builder, dims, locals_))
+    )
     return kernel.builder.add(load).results[0]
 
 
@@ -104,6 +115,9 @@ def lower_map(kernel: Kernel, op: MapOp) -> None:
 def lower_mma(kernel: Kernel, op: MmaOp) -> None:
     """`acc = fma(a, b, acc)` over the local elements, the summed dims outermost and in increasing order."""
     builder = kernel.builder
+    if op.inst is not None and op.inst.data == "wgmma":
+        lower_wgmma(kernel, op)
+        return
     lhs, rhs, acc = op.operand_dims
     spread = iteration_distribution(op, op.iteration.value.data, [(op.lhs, lhs), (op.rhs, rhs), (op.acc, acc)])
     summed = op.reduced_dims

@@ -19,6 +19,7 @@ from tilewright.dialects.simt.types import RegsType, regs_type
 from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.types import AnyDistribution, BufType, buffer_type
 from tilewright.lowering.tile_to_simt.builder import I32, Builder, Int, constant_of
+from tilewright.lowering.tile_to_simt.channels import lower_mapped_copy, lower_matrix_store
 from tilewright.lowering.tile_to_simt.elements import each_local, first_copy, thread_place
 from tilewright.lowering.tile_to_simt.state import Kernel, element_type
 from tilewright.passes.core import error_at
@@ -89,6 +90,12 @@ def _memory(
 
 def lower_copy(kernel: Kernel, op: CopyOp) -> None:
     """Add the loads and stores of a scheduled copy."""
+    if op.via is not None and op.via.data == "tma":
+        lower_mapped_copy(kernel, op)
+        return
+    if op.via is not None and op.via.data == "stmatrix":
+        lower_matrix_store(kernel, op)
+        return
     builder, tile = kernel.builder, op.tile_type
     layout = op.distribution
     if layout is None or op.width is None:
@@ -122,6 +129,9 @@ def lower_copy(kernel: Kernel, op: CopyOp) -> None:
         elif source is not None:
             _move(builder, op, source, load, kernel.values[op.target], registers, loads=True)
         elif target is not None:
+            offsets = kernel.register_offsets.get(op.source)
+            if offsets is not None:
+                registers = [builder.add_int(r, o) for r, o in zip(registers, offsets, strict=True)]
             _move(builder, op, target, store, kernel.values[op.source], registers, loads=False)
 
 
