@@ -256,7 +256,15 @@ TW_DEVICE float tw_float(float x) { return x; }
 
 #ifdef TW_F16
 TW_DEVICE float tw_float(__half x) { return __half2float(x); }
+#ifdef TW_MATRIX_INSTRUCTIONS
+TW_DEVICE __half tw_f16(float x) {
+  unsigned short r;
+  asm volatile("cvt.rn.f16.f32 %0, %1;" : "=h"(r) : "f"(x));
+  return __ushort_as_half(r);
+}
+#else
 TW_DEVICE __half tw_f16(float x) { return __float2half_rn(x); }
+#endif
 TW_DEVICE __half tw_f16(double x) { return __double2half(x); }
 TW_DEVICE __half tw_f16(int x) { return __int2half_rn(x); }
 TW_DEVICE __half tw_f16(unsigned int x) { return __uint2half_rn(x); }
@@ -268,7 +276,16 @@ TW_DEVICE __half tw_fma(__half a, __half b, __half c) { return __hfma(a, b, c); 
 
 #ifdef TW_BF16
 TW_DEVICE float tw_float(__nv_bfloat16 x) { return __bfloat162float(x); }
+#ifdef TW_MATRIX_INSTRUCTIONS
+// Not to be moved: ptxas would else merge the conversions of accumulators at a place where it then serialises wgmma.
+TW_DEVICE __nv_bfloat16 tw_bf16(float x) {
+  unsigned short r;
+  asm volatile("cvt.rn.bf16.f32 %0, %1;" : "=h"(r) : "f"(x));
+  return __ushort_as_bfloat16(r);
+}
+#else
 TW_DEVICE __nv_bfloat16 tw_bf16(float x) { return __float2bfloat16_rn(x); }
+#endif
 TW_DEVICE __nv_bfloat16 tw_bf16(double x) { return __double2bfloat16(x); }
 TW_DEVICE __nv_bfloat16 tw_bf16(int x) { return __int2bfloat16_rn(x); }
 TW_DEVICE __nv_bfloat16 tw_bf16(unsigned int x) { return __uint2bfloat16_rn(x); }

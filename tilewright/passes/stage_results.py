@@ -215,9 +215,14 @@ class _Cut:
         lag = 1 if channel.type.stages.data > 1 else 0
         fill = CopyOp(store.source, [], acquire.buffers[0], [], via="stmatrix")
         drain = CopyOp(receive.buffers[0], [], store.target, store.target_offsets, bounds=store.bound_words, via="tma")
-        new = [acquire, fill, PublishOp(channel.res), receive, drain, ReleaseOp(channel.res, lag)]
-        for each in (channel, *new):
+        new = [fill, PublishOp(channel.res), receive, drain, ReleaseOp(channel.res, lag)]
+        for each in (channel, acquire, *new):
             each.location = store.location
+        # The wait for a slot comes before the panel is computed: its barrier would else separate a conversion to 16 bits
+        # from the store that packs two of them into a register.
+        start = block.first_op
+        assert start is not None
+        block.insert_op_before(acquire, start)
         block.insert_ops_before(new, store)
         store.detach()
         store.erase()

@@ -11,8 +11,10 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.simt.memory import StoreOp
+from tilewright.dialects.simt.roles import RolesOp
 from tilewright.dialects.simt.structure import KernelOp
 from tilewright.dialects.simt.types import GlobalType, MbarType, RegsType, SharedType, TmapType
+from tilewright.dialects.simt.wgmma import WgmmaOp
 from tilewright.lowering.simt_to_cuda.arithmetic import ARITHMETIC, Write
 from tilewright.lowering.simt_to_cuda.hopper import HOPPER
 from tilewright.lowering.simt_to_cuda.mathematics import MATHEMATICS
@@ -60,6 +62,8 @@ def _source(kernels: list[KernelOp], arch: str) -> str:
         raise TilewrightError(f"architecture: expected sm_<number> such as sm_80 or sm_90a, got {arch!r}")
     used = {type(t) for kernel in kernels for t in _scalar_types(kernel)}
     parts = [f"#define {macro}" for type_, macro in _MACROS.items() if type_ in used]
+    if any(isinstance(op, WgmmaOp) for k in kernels for op in k.walk()):
+        parts.append("#define TW_MATRIX_INSTRUCTIONS")
     parts.append(intrinsics_header())
     arrays = [
         v.type for k in kernels for op in k.walk() for v in op.results if isinstance(v.type, SharedType | MbarType)
@@ -104,7 +108,9 @@ def _kernel(kernel: KernelOp) -> str:
             parameters.append(f"{const}{c_type(type_.element)} *__restrict__ {w.bind(argument)}")
         else:
             parameters.append(f"{c_type(type_)} {w.bind(argument)}")
-    bounds = f"__launch_bounds__({kernel.threads.value.data})"
+    # With roles one block has a processor's registers, which the roles share out among themselves.
+    least = ", 1" if any(isinstance(op, RolesOp) for op in kernel.walk()) else ""
+    bounds = f"__launch_bounds__({kernel.threads.value.data}{least})"
     with w.braces(f'extern "C" __global__ void {bounds} {kernel_symbol(kernel)}({", ".join(parameters)})'):
         w.body(kernel.body.block)
     return "\n".join(w.lines) + "\n"

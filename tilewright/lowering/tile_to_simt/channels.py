@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, IntAttr
+from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import Block, SSAValue
 
 from tilewright.dialects.assembly import int_array, ints
@@ -26,7 +26,7 @@ from tilewright.dialects.simt.mbarriers import (
     MbarWaitOp,
     NamedBarrierOp,
 )
-from tilewright.dialects.simt.memory import RegsAllocOp, RegsLoadOp, RegsStoreOp, SharedOp
+from tilewright.dialects.simt.memory import RegsAllocOp, RegsLoadOp, RegsStoreOp, SharedOp, zero_of
 from tilewright.dialects.simt.sync import BarrierOp
 from tilewright.dialects.simt.tma import BulkCommitOp, BulkWaitOp, TmaLoadOp, TmaStoreOp
 from tilewright.dialects.simt.types import MbarType, TensorMapAttr, TmapType, regs_type, shared_type
@@ -272,7 +272,7 @@ def lower_mapped_copy(kernel: Kernel, op: CopyOp) -> None:
     slot, tile = kernel.slots.get(inside), buffer_type(inside)
     if slot is None:
         raise error_at(op, "tile.copy: via tma moves the buffers of a channel's slot")
-    if loads and isinstance(op.other, FloatAttr) and op.other.value.data != 0.0:
+    if loads and op.other is not None and op.other != zero_of(element_type(tile.element)):
         raise error_at(op, "tile.copy: via tma fills with 0.0")
     builder = kernel.builder
     argument, order = _map_argument(kernel, op, outside, tile)
