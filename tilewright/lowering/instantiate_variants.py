@@ -25,6 +25,8 @@ class InstantiateVariantsPass(TilewrightPass):
     """
 
     name: ClassVar[str] = "instantiate-variants"
+    level: ClassVar[str] = "tile"
+    anchors: ClassVar[tuple[str, ...]] = ("builtin.module",)
 
     only: str = ""
 

@@ -9,30 +9,44 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tilewright.passes.core import TilewrightPass, error_at
+    from tilewright.passes.core import TilewrightPass, error_at, option_text, option_types
     from tilewright.passes.effects import is_dead, is_pure, may_write, only_reads
     from tilewright.passes.pipeline import run_pipeline
     from tilewright.passes.registry import all_passes, register_pass
     from tilewright.passes.remarks import Remark, collecting_remarks, remark
     from tilewright.passes.rewriting import Pattern, Rewriter, apply_patterns, pattern
+    from tilewright.passes.statistics import (
+        Statistic,
+        collecting_statistics,
+        count_statistic,
+        running_pass,
+        statistics_of,
+    )
 
 _HOME: dict[str, str] = {
     "Pattern": "rewriting",
     "Remark": "remarks",
     "Rewriter": "rewriting",
+    "Statistic": "statistics",
     "TilewrightPass": "core",
     "all_passes": "registry",
     "apply_patterns": "rewriting",
     "collecting_remarks": "remarks",
+    "collecting_statistics": "statistics",
+    "count_statistic": "statistics",
     "error_at": "core",
     "is_dead": "effects",
     "is_pure": "effects",
     "may_write": "effects",
     "only_reads": "effects",
+    "option_text": "core",
+    "option_types": "core",
     "pattern": "rewriting",
     "register_pass": "registry",
     "remark": "remarks",
     "run_pipeline": "pipeline",
+    "running_pass": "statistics",
+    "statistics_of": "statistics",
 }
 """Public name -> the file of this room that defines it."""
 
@@ -40,19 +54,26 @@ __all__ = [
     "Pattern",
     "Remark",
     "Rewriter",
+    "Statistic",
     "TilewrightPass",
     "all_passes",
     "apply_patterns",
     "collecting_remarks",
+    "collecting_statistics",
+    "count_statistic",
     "error_at",
     "is_dead",
     "is_pure",
     "may_write",
     "only_reads",
+    "option_text",
+    "option_types",
     "pattern",
     "register_pass",
     "remark",
     "run_pipeline",
+    "running_pass",
+    "statistics_of",
 ]
 
 

@@ -41,6 +41,7 @@ class AllocateSharedPass(TilewrightPass):
     """
 
     name = "allocate-shared"
+    level = "tile"
     arch: str = "sm_80"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -30,6 +30,7 @@ class BlockRegistersPass(TilewrightPass):
     """
 
     name = "block-registers"
+    level = "tile"
     depth: int = 1
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

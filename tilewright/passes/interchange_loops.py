@@ -28,6 +28,7 @@ class InterchangeLoopsPass(TilewrightPass):
     """
 
     name = "interchange-loops"
+    level = "tile"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in kernels_of(op):

@@ -33,6 +33,7 @@ class MapThreadsPass(TilewrightPass):
     """
 
     name = "map-threads"
+    level = "tile"
     threads: int = MAX_THREADS
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

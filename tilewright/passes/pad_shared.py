@@ -74,6 +74,7 @@ class PadSharedPass(TilewrightPass):
     """
 
     name = "pad-shared"
+    level = "tile"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in kernels_of(op):

@@ -44,6 +44,7 @@ class RemoveBarriersPass(TilewrightPass):
     """
 
     name = "remove-barriers"
+    level = "tile"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in kernels_of(op):

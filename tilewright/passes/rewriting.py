@@ -28,6 +28,7 @@ from xdsl.utils.exceptions import DiagnosticException, VerifyException
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.location import location_of
 from tilewright.passes.effects import is_dead
+from tilewright.passes.statistics import count_statistic, current_pass
 
 _OpT = TypeVar("_OpT", bound=Operation)
 _OpCoT = TypeVar("_OpCoT", bound=Operation, covariant=True)
@@ -88,6 +89,7 @@ class _Driver:
         self.erased: set[Operation] = set()
         self.rewrites = 0
         self.recent: deque[str] = deque(maxlen=_RECENT)
+        self.times: Counter[str] = Counter()
         self.matched: Operation | None = None
         self.enqueue_changes = True
 
@@ -150,6 +152,7 @@ class _Driver:
     def count(self, name: str, limit: int, op: Operation) -> None:
         self.rewrites += 1
         self.recent.append(name)
+        self.times[name] += 1
         if self.rewrites > limit:
             seen = Counter(self.recent).most_common()
             names = ", ".join(f"{name} ({times} of the last {len(self.recent)})" for name, times in seen)
@@ -224,8 +227,15 @@ def apply_patterns(
     visited. `erase_dead`: also erase ops whose results nobody uses and that have no effect. An op that a rewrite
     inserts gets the location of the op that was matched, unless it has one. Raises TilewrightError at the op
     concerned when a pattern raises, and, naming the patterns that still fire, after `max_rewrites` rewrites (10,000
-    by default, or 8 for each op of a larger module).
+    by default, or 8 for each op of a larger module). Rewrites are counted by pattern as statistics of the pass that
+    runs, dead ops that are erased as `erase_dead`.
     """
     if max_rewrites is None:
         max_rewrites = max(_LEAST_LIMIT, _REWRITES_PER_OP * sum(1 for _ in root.walk()))
-    return _Driver(tuple(patterns), erase_dead=erase_dead).run(root, limit=max_rewrites, recursive=recursive)
+    driver = _Driver(tuple(patterns), erase_dead=erase_dead)
+    changed = driver.run(root, limit=max_rewrites, recursive=recursive)
+    pass_name = current_pass()
+    if pass_name is not None:
+        for name, times in driver.times.items():
+            count_statistic(pass_name, name, times)
+    return changed

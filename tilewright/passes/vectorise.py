@@ -48,6 +48,7 @@ class VectorisePass(TilewrightPass):
     """
 
     name = "vectorise"
+    level = "tile"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in kernels_of(op):

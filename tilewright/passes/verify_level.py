@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
@@ -61,8 +62,14 @@ LEVELS: dict[str, Level] = {
 STAGES = ("free", "scheduled")
 
 
+class _AnyLevel(TilewrightPass, ABC):
+    """What the class `VerifyLevelPass` says of itself, whose `level` is an option: an instance checks one level."""
+
+    level = "any"
+
+
 @dataclass(frozen=True)
-class VerifyLevelPass(TilewrightPass):
+class VerifyLevelPass(_AnyLevel):
     """Checks that the program holds only what its level allows; changes nothing.
 
     `stage=scheduled`, of the tile level, also checks that no decision is open: an op that has decisions to make has a
@@ -72,7 +79,7 @@ class VerifyLevelPass(TilewrightPass):
 
     name = "verify-level"
 
-    level: str
+    level: str = field()  # pyright: ignore[reportIncompatibleVariableOverride]  # `field()`: no default is inherited
     """tensor, tile, simt or host."""
     stage: str = "free"
     """free, or scheduled (tile level)."""
