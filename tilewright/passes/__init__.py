@@ -9,10 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tilewright.passes.core import TilewrightPass, error_at, option_text, option_types
+    from tilewright.passes.core import LEVELS, TilewrightPass, error_at, option_text, option_types
     from tilewright.passes.effects import is_dead, is_pure, may_write, only_reads
     from tilewright.passes.pipeline import run_pipeline
-    from tilewright.passes.registry import all_passes, register_pass
+    from tilewright.passes.registry import all_passes, load_passes_from, register_pass, registered_passes
     from tilewright.passes.remarks import Remark, collecting_remarks, remark
     from tilewright.passes.rewriting import Pattern, Rewriter, apply_patterns, pattern
     from tilewright.passes.statistics import (
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     )
 
 _HOME: dict[str, str] = {
+    "LEVELS": "core",
     "Pattern": "rewriting",
     "Remark": "remarks",
     "Rewriter": "rewriting",
@@ -37,12 +38,14 @@ _HOME: dict[str, str] = {
     "error_at": "core",
     "is_dead": "effects",
     "is_pure": "effects",
+    "load_passes_from": "registry",
     "may_write": "effects",
     "only_reads": "effects",
     "option_text": "core",
     "option_types": "core",
     "pattern": "rewriting",
     "register_pass": "registry",
+    "registered_passes": "registry",
     "remark": "remarks",
     "run_pipeline": "pipeline",
     "running_pass": "statistics",
@@ -51,6 +54,7 @@ _HOME: dict[str, str] = {
 """Public name -> the file of this room that defines it."""
 
 __all__ = [
+    "LEVELS",
     "Pattern",
     "Remark",
     "Rewriter",
@@ -64,12 +68,14 @@ __all__ = [
     "error_at",
     "is_dead",
     "is_pure",
+    "load_passes_from",
     "may_write",
     "only_reads",
     "option_text",
     "option_types",
     "pattern",
     "register_pass",
+    "registered_passes",
     "remark",
     "run_pipeline",
     "running_pass",
