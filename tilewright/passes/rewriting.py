@@ -68,7 +68,15 @@ class Pattern(Generic[_OpCoT]):
 def pattern(
     *op_classes: type[_OpT],
 ) -> Callable[[Callable[[_OpT, Rewriter], None]], Pattern[_OpT]]:
-    """Declare a function `(op, rewriter) -> None` a rewrite pattern of ops of these classes and their subclasses."""
+    """Declare a function `(op, rewriter) -> None` a rewrite pattern of ops of these classes and their subclasses.
+
+    Without a class it looks at every op: `@pattern()`. The function's name is the pattern's, in errors and statistics.
+    It inspects `op`, and either does nothing or changes IR through the rewriter (`replace`, `insert`, `erase`,
+    `inline_block`, ...; what it changes directly, such as an attribute, it tells by `notify_op_modified`).
+    """
+    for each in op_classes:
+        if not isinstance(each, type):  # pyright: ignore[reportUnnecessaryIsInstance]  # a decorator without its ()
+            raise TypeError(f"expected classes of ops as in @pattern(AddOp), got {each!r}")
 
     def declare(function: Callable[[_OpT, Rewriter], None]) -> Pattern[_OpT]:
         name = getattr(function, "__name__", "pattern")
@@ -232,7 +240,11 @@ def apply_patterns(
     """
     if max_rewrites is None:
         max_rewrites = max(_LEAST_LIMIT, _REWRITES_PER_OP * sum(1 for _ in root.walk()))
-    driver = _Driver(tuple(patterns), erase_dead=erase_dead)
+    patterns = tuple(patterns)
+    for each in patterns:
+        if not isinstance(each, Pattern):  # pyright: ignore[reportUnnecessaryIsInstance]  # a function that is not declared
+            raise TypeError(f"expected patterns as @pattern(AddOp) declares them, got {each!r}")
+    driver = _Driver(patterns, erase_dead=erase_dead)
     changed = driver.run(root, limit=max_rewrites, recursive=recursive)
     pass_name = current_pass()
     if pass_name is not None:
