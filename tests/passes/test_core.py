@@ -10,9 +10,11 @@ from typing import Any, ClassVar, Literal
 import pytest
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
 
 from tilewright.lowering.registry import LOWERINGS
-from tilewright.passes.core import LEVELS, TilewrightPass, option_text, option_types
+from tilewright.passes.core import LEVELS, TilewrightPass
+from tilewright.passes.options import option_text, option_types
 from tilewright.passes.registry import PASSES, PassEntry
 
 
@@ -101,6 +103,74 @@ def test_a_type_that_is_not_known_where_the_class_is_defined_is_checked_later() 
 
     with pytest.raises(TypeError, match="HiddenPass: the type of an option is not known: name 'Local'"):
         option_types(HiddenPass)
+
+
+def parse_spec(text: str) -> ArgSpec:
+    return next(iter(parse_pipeline(text)))
+
+
+SPEC = (
+    "rich{on=true rounds=3 factor=2 text=x order=column-major kind=quick way=down "
+    "sizes=8,16 pair=2,y names=a,b mixed=1,2.5 kinds=slow}"
+)
+
+
+def test_options_come_from_a_specification_and_go_back() -> None:
+    made = RichPass.from_spec(parse_spec(SPEC))
+    assert made == RichPass(
+        on=True,
+        rounds=3,
+        factor=2.0,
+        text="x",
+        order=Order.COLUMN_MAJOR,
+        kind=Kind.FAST,
+        way="down",
+        sizes=(8, 16),
+        pair=(2, "y"),
+        names=("a", "b"),
+        mixed=[1, 2.5],
+        kinds=(Kind.SLOW,),
+    )
+    assert RichPass.from_spec(parse_spec(str(made))) == made
+    assert str(RichPass()) == "rich"
+    assert str(RichPass(kind=Kind.SLOW, kinds=())) == 'rich{kind="slow" kinds}'
+    assert list(RichPass().spec(include_default=True).parameters) == list(option_types(RichPass))
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("rich{rounds=2.5}", "rich: option rounds: expected int, got 2.5"),
+        ("rich{rounds=true}", "rich: option rounds: expected int, got True"),
+        ("rich{rounds}", "rich: option rounds: expected int, got nothing"),
+        ("rich{order=diagonal}", "rich: option order: expected Order, got diagonal"),
+        ("rich{way=left}", r"rich: option way: expected .*Literal\['up', 'down'\], got left"),
+        ("rich{sizes=1,x}", r"rich: option sizes: expected tuple\[int, \.\.\.\], got 1,x"),
+        ("rich{pair=1}", r"rich: option pair: expected tuple\[int, str\], got 1"),
+        ("rich{size=1}", "rich has no option size; it has on, rounds"),
+        ("poor", "expected a specification of rich, got one of poor"),
+    ],
+)
+def test_an_option_that_does_not_fit_is_refused(spec: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        RichPass.from_spec(parse_spec(spec))
+
+
+def test_an_option_without_a_default_must_be_given_unless_it_may_be_none() -> None:
+    @dataclass(frozen=True)
+    class NeedyPass(TilewrightPass):
+        """Needs a number."""
+
+        name = "needy"
+        number: int
+        more: int | None
+
+        def apply(self, ctx: Context, op: ModuleOp) -> None:
+            pass
+
+    assert NeedyPass.from_spec(parse_spec("needy{number=1}")) == NeedyPass(1, None)
+    with pytest.raises(ValueError, match="needy needs the option number"):
+        NeedyPass.from_spec(parse_spec("needy"))
 
 
 def test_a_level_is_one_of_four() -> None:

@@ -9,8 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tilewright.passes.core import LEVELS, TilewrightPass, error_at, option_text, option_types
+    from tilewright.passes.core import LEVELS, TilewrightPass, error_at
     from tilewright.passes.effects import is_dead, is_pure, may_write, only_reads
+    from tilewright.passes.options import option_text, option_types
     from tilewright.passes.pipeline import run_pipeline
     from tilewright.passes.registry import all_passes, load_passes_from, register_pass, registered_passes
     from tilewright.passes.remarks import Remark, collecting_remarks, remark
@@ -41,8 +42,8 @@ _HOME: dict[str, str] = {
     "load_passes_from": "registry",
     "may_write": "effects",
     "only_reads": "effects",
-    "option_text": "core",
-    "option_types": "core",
+    "option_text": "options",
+    "option_types": "options",
     "pattern": "rewriting",
     "register_pass": "registry",
     "registered_passes": "registry",

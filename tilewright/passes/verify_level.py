@@ -93,7 +93,7 @@ class VerifyLevelPass(_AnyLevel):
             raise TilewrightError(f"verify-level: stage scheduled is a stage of level tile, got level {self.level}")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        misplaced = list(_misplaced(op, self.level))
+        wrong = list(misplaced(op, self.level))
         if misplaced:
             first, problem = misplaced[0]
             raise error_at(first, problem + _and_more(len(misplaced) - 1))
@@ -128,7 +128,7 @@ def _allows(allowed: frozenset[str], name: str) -> bool:
     return name in allowed or name.partition(".")[0] in allowed
 
 
-def _misplaced(module: ModuleOp, level_name: str) -> Iterator[tuple[Operation, str]]:
+def misplaced(module: ModuleOp, level_name: str) -> Iterator[tuple[Operation, str]]:
     """Each op that may not stand where it stands, with the message; the inside of such an op is not looked at."""
     level = LEVELS[level_name]
 
