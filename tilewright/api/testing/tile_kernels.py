@@ -8,8 +8,11 @@ from hypothesis import strategies as st
 
 from tilewright.api.testing.program import Program
 from tilewright.api.testing.tile_kernels_author import Author
+from tilewright.api.testing.tile_kernels_folds import fold
 from tilewright.api.testing.tile_kernels_pointwise import pointwise
+from tilewright.api.testing.tile_kernels_products import product
 from tilewright.api.testing.tile_kernels_text import KernelText
+from tilewright.api.testing.tile_kernels_windows import window
 
 
 @dataclass(frozen=True)
@@ -21,13 +24,23 @@ class TileProgram(Program):
     on it gives the values, and bounds of the error of any honest execution, that of the tile kernels included."""
 
 
+FAMILIES = (pointwise, fold, product, window)
+READERS = (pointwise, fold, product)
+"""Families that can take in what an earlier kernel has written."""
+
+
 @st.composite
 def tile_kernels(draw: st.DrawFn) -> TileProgram:
     """Random tile kernels."""
     author = Author(draw)
+    two = author.seldom(4)
     kernel = KernelText("main_0")
     author.module.kernels.append(kernel)
-    pointwise(author, kernel, None, "result")
+    made = author.choice(FAMILIES)(author, kernel, None, author.choice(["scratch", "result"]) if two else "result")
+    if two:
+        kernel = KernelText("main_1")
+        author.module.kernels.append(kernel)
+        author.choice(READERS)(author, kernel, made[0], "result")
     seed = draw(st.integers(0, 2**16))
     return TileProgram(
         author.module.tile(), dict(author.module.values), seed, level="tile", meaning=author.module.meaning()

@@ -1,4 +1,4 @@
-"""What an author of a tile kernel decides again and again: sizes, tiles, the way of an operand into registers and back."""
+"""What an author of a tile kernel decides again and again: sizes, tiles, how operands get into registers and back."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Way = Literal["fragment", "shared", "laid"]
 
 @dataclass(frozen=True)
 class Axis:
-    """An iteration dim: its size, the tile along it, and who walks the tiles: the grid, a loop, or nobody (one tile)."""
+    """An iteration dim: its size, the tile along it, and who walks the tiles: the grid, a loop, nobody (one tile)."""
 
     size: Size
     tile: int
@@ -92,6 +92,14 @@ class Author:
             return Size(f"2*{self.symbol(value // 2)}", value, 2)
         name = self.symbol(value)
         return Size(name, value, *self._stated(name))
+
+    def bounded_size(self, most: int) -> Size:
+        """A size that the module bounds, often: one tile may hold all of such a dim."""
+        if self.seldom(2):
+            value = self.choice([v for v in VALUES if v <= most])
+            name = self.symbol(value, limit=self.choice([n for n in (8, 16, 32, 64) if n >= value]))
+            return Size(name, value, *self._stated(name))
+        return self.size(most)
 
     def _stated(self, name: str) -> tuple[int, int | None]:
         """What the declaration of a symbol says: its divisor, and its greatest value."""

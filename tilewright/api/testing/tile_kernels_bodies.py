@@ -1,4 +1,4 @@
-"""Random scalar bodies, written twice: for `tile.map`, where a coordinate is a place in the tile, and for `lin.generic`."""
+"""Random scalar bodies, written twice: for `lin.generic`, and for `tile.map`, which counts coordinates in the tile."""
 
 from __future__ import annotations
 

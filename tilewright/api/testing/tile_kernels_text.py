@@ -63,7 +63,7 @@ class Tensor:
     def buffer(self) -> str:
         """Its type as a kernel's argument."""
         strides = self.stride_symbols
-        if self.strides == "inner" and strides:
+        if self.strides == "inner" and strides and self.place != "scratch":
             strides[-1] = "1"
         elif self.strides == "contiguous" or self.place == "scratch":
             strides = [
@@ -148,7 +148,7 @@ class KernelText:
         return Fragment(name, tuple(sizes), element)
 
     def alloc_first(self, stem: str, sizes: Sequence[int], element: str, layout: str) -> Fragment:
-        """A new shared buffer, made before everything else."""
+        """A new shared buffer, made before everything else; `layout` is an attribute, or empty while undecided."""
         name = self.fresh(stem)
         self.first.append(f"{INDENT}{name} = tile.alloc : {_buffer(sizes, element, 'shared', layout)}")
         return Fragment(name, tuple(sizes), element)
@@ -170,6 +170,11 @@ class KernelText:
         listed = f" bases [{', '.join(bases)}]" if bases else ""
         head = f"tile.kernel @{self.name}({', '.join(arguments)}) grid ({names}) = [{sizes}]{self.tail}{listed} {{"
         return "\n".join([head, *self.first, *self.lines, "}"])
+
+
+def _bind(tensor: Tensor) -> str:
+    """Names the strides and the base address of an argument or result."""
+    return f"host.bind %{tensor.name} strides [{', '.join(tensor.stride_symbols)}] base {tensor.name}_base"
 
 
 @dataclass
@@ -196,17 +201,15 @@ class ModuleText:
     def tile(self) -> str:
         """The tile module: symbols, kernels, one `host.func @main` as lin-to-tile leaves it."""
         lines = [f"sym.symbol @{n}{' ' + p if p else ''}" for n, p in self.symbols.items()]
-        bound = self.at("argument", "result")
-        for tensor in bound:
+        for tensor in self.at("argument", "result"):
             lines += [f'sym.symbol @{s} {{source = "stride"}}' for s in tensor.stride_symbols]
             lines.append(f'sym.symbol @{tensor.name}_base {{source = "base"}}')
         lines += [kernel.text() for kernel in self.kernels]
         results = self.at("result")
         lines.append(f"host.func @main({self._arguments()}) -> ({', '.join(t.type for t in results)}) {{")
-        binds = [f"host.bind %{t.name} strides [{', '.join(t.stride_symbols)}] base {t.name}_base" for t in bound]
-        body = binds[: len(self.at("argument"))]
-        for number, (tensor, bind) in enumerate(zip(results, binds[len(body) :], strict=True)):
-            body += [f"%{tensor.name} = host.output {number} : {tensor.type}", bind]
+        body = [_bind(tensor) for tensor in self.at("argument")]
+        for number, tensor in enumerate(results):
+            body += [f"%{tensor.name} = host.output {number} : {tensor.type}", _bind(tensor)]
         body += [f"%{t.name} = host.alloc : {t.type}" for t in self.at("scratch")]
         for kernel in self.kernels:
             names = [f"%{t.name}" for t in kernel.tensors] + [f"%{n}" for n, _ in kernel.scalars]
