@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -82,7 +83,7 @@ class Meaning:
 
     program: Program
     module: ModuleOp
-    inputs: list[Array]
+    inputs: list[Any]
     expected: list[ReferenceValue]
 
 

@@ -31,7 +31,8 @@ from tilewright.lowering.instantiate import instantiate, variant_symbol
 from tilewright.runtime.arguments import TensorArgument, intake
 from tilewright.runtime.backends.base import aligned_empty, layouts, scalar_value, take_arguments
 from tilewright.runtime.backends.sim import buffer_of
-from tilewright.runtime.plan import HostPlan, Parameter, Site, parameter_of
+from tilewright.runtime.inputs import make_inputs
+from tilewright.runtime.plan import HostPlan, Site
 from tilewright.runtime.plan_code import expressions_function
 from tilewright.runtime.reference import ReferenceValue, run_reference
 from tilewright.runtime.sim.launch import compile_kernel
@@ -77,27 +78,13 @@ def level_of(module: ModuleOp) -> Literal["tensor", "tile", "simt"]:
     return "tile" if any(isinstance(op, TileKernelOp | FuncOp) for op in module.ops) else "tensor"
 
 
-def parameters_of(module: ModuleOp) -> list[Parameter]:
-    """The arguments of the program's function."""
-    block = entry_of(module).body.block
-    return [parameter_of(a.type, a.name_hint or f"arg{n}") for n, a in enumerate(block.args)]
+def arguments_of(program: Program, module: ModuleOp) -> list[Any]:
+    """The arrays that a program is called with, at aligned addresses: the same in every process.
 
-
-def arguments_of(program: Program, module: ModuleOp) -> list[Array]:
-    """The arrays that a program is called with, at aligned addresses: the same in every process."""
-    random = np.random.default_rng(program.seed)
-    made: list[Array] = []
-    for each in parameters_of(module):
-        shape = tuple(d.evaluate(program.sizes) for d in each.dims or ())
-        array = aligned_empty(shape, each.dtype)
-        if array.dtype.kind == "b":
-            array[...] = random.integers(0, 2, shape).astype(np.bool_)
-        elif array.dtype.kind == "i":
-            array[...] = random.integers(-8, 9, shape).astype(array.dtype)
-        else:
-            array[...] = np.asarray(random.standard_normal(shape)).astype(array.dtype)
-        made.append(array)
-    return made
+    What a tile program means says more of its arguments than its kernels do: which of them pick rows.
+    """
+    stated = parse_module(program.meaning, "meaning.mlir", context()) if program.meaning else module
+    return make_inputs(entry_of(stated), program.sizes, program.seed, program.lane)
 
 
 def execute(module: ModuleOp, program: Program, backend: Backend) -> list[Array]:
@@ -121,7 +108,7 @@ def execute(module: ModuleOp, program: Program, backend: Backend) -> list[Array]
     return call.simulate(kernels) if backend == "sim" else call.compute(kernels)
 
 
-def oracle(module: ModuleOp, inputs: Sequence[Array], sizes: Mapping[str, int]) -> list[ReferenceValue]:
+def oracle(module: ModuleOp, inputs: Sequence[Any], sizes: Mapping[str, int]) -> list[ReferenceValue]:
     """The results of a module of the tensor level by the reference, with their bounds."""
     return run_reference(module, entry_of(module).sym_name.data, inputs, sizes)
 
@@ -155,7 +142,7 @@ class PlannedCall:
     Results and scratch are poisoned before each run, so that what no kernel writes shows.
     """
 
-    def __init__(self, module: ModuleOp, inputs: Sequence[Array]) -> None:
+    def __init__(self, module: ModuleOp, inputs: Sequence[Any]) -> None:
         self.module = module
         self.plan = HostPlan(next(op for op in module.ops if isinstance(op, FuncOp)))
         self._arguments = take_arguments(self.plan.arguments, inputs, self.plan.entry)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import hypothesis
 import hypothesis.strategies as st
@@ -20,10 +20,13 @@ from hypothesis.errors import Flaky, HypothesisException
 from tilewright.api.testing.check import CheckFailed, check, fits
 from tilewright.api.testing.places import Place
 from tilewright.api.testing.program import Program
+from tilewright.api.testing.reduce import reduce_program
 from tilewright.api.testing.subject import Subject
 
-SHRINK_SECONDS = 45.0
-"""After this long in shrinking the smallest program so far is taken."""
+SHRINK_SECONDS = {"tensor": 8.0, "tile": 25.0}
+"""Level of a program -> after how long of Hypothesis's shrinking the smallest program so far is taken."""
+REDUCE_SECONDS = 20.0
+"""How long that program is then made smaller on its text."""
 SIM_SHARE = 3
 """Of the programs that a pass of the tensor level changes, one in so many also goes through to the simulator."""
 
@@ -85,8 +88,10 @@ class _Run:
         if self.failing_since is None:
             if self.stop():
                 return
-        elif time.monotonic() - self.failing_since > SHRINK_SECONDS and example != outcome.failure:
-            return
+        elif example != outcome.failure:
+            budget = SHRINK_SECONDS[example.program.level]
+            if time.monotonic() - self.failing_since > budget:
+                return
         error = self._checked(example)
         if error is None:
             return
@@ -167,5 +172,23 @@ def search(
     except HypothesisException:
         if run.outcome.failure is None and run.outcome.programs == 0 and not stop():
             raise
+    if run.outcome.failure is not None and run.outcome.error is not None:
+        _reduce(subject, run.outcome, run.outcome.failure, type(run.outcome.error))
     run.outcome.seconds = time.monotonic() - started
     return run.outcome
+
+
+def _reduce(subject: Subject, outcome: Outcome, failure: Example, kind: type[CheckFailed]) -> None:
+    """Make the failing program smaller as long as it fails in the same way."""
+
+    def still_fails(program: Program) -> bool:
+        example = replace(failure, program=program)
+        try:
+            check(subject, example.place, program, to_sim=example.to_sim)
+        except CheckFailed as error:
+            if isinstance(error, kind):
+                outcome.failure, outcome.error = example, error
+                return True
+        return False
+
+    reduce_program(failure.program, still_fails, REDUCE_SECONDS)
