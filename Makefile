@@ -8,11 +8,12 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 WORKERS ?= 2
 PYTEST_FLAGS ?=
+MUTANTS_FLAGS ?=
 FUZZ_CASES ?= 100000
 FUZZ_OUTPUT ?= benchmarks/results/sym-fuzz-$(shell date +%F).json
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz lit lint types format check wheel clean
+.PHONY: help demo test fuzz mutants lit lint types format check wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z.]+:.*## ' Makefile | sed -E 's/^([a-z.]+):.*## /\1\t/' | while IFS="$$(printf '\t')" read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
@@ -33,6 +34,9 @@ test: $(STAMP) ## run all tests; says what it skipped and why
 
 fuzz: $(STAMP) ## hold the symbolic algebra to its oracles in 100,000 random cases (some minutes)
 	@"$(PY)" -m tests.dialects.sym.fuzz --cases $(FUZZ_CASES) --workers $(WORKERS) --output $(FUZZ_OUTPUT)
+
+mutants: $(STAMP) ## put faults into the compiler one at a time, and see that tests fail (an hour; goes on where it stopped)
+	@"$(PY)" -m tests.mutants --workers $(WORKERS) $(MUTANTS_FLAGS)
 
 lit: $(STAMP) ## run the .mlir tests in processes of their own, as lit does
 	@"$(VENV)/bin/lit" -q tests/filecheck
@@ -57,5 +61,5 @@ wheel: $(STAMP) ## build dist/*.whl
 	@ls dist/*.whl
 
 clean: ## remove what make, tests and tools leave behind, .venv included
-	@rm -rf .venv build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .coverage
+	@rm -rf .venv build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .coverage .mutants
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

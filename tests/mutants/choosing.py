@@ -1,0 +1,98 @@
+"""Which tests a mutant gets, and in which order: those that run the changed lines first, the specific before the broad.
+
+1. Tests that run a line of the changed statement. For a statement that runs at import: tests that run a line which
+   reads one of the names that it defines.
+2. The other tests that reach the file.
+
+Within each, test functions take turns, so that one with hundreds of parameters does not crowd out the rest; a
+function's turn comes by how much of the compiler it runs times how long it takes, and its parameters come in an order
+that is shuffled once and for all. The list ends where the time that it took under coverage would exceed the budget.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+from tests.mutants.mapping import HEADER_READERS, CoverageMap, KnownTest
+from tests.mutants.mutants import Mutant, read, source_files
+from tests.mutants.trees import ROOT
+
+BUDGET: Final = 30.0
+"""Seconds of tests in a list; with starting and collecting it stays below the 40 s that a mutant gets."""
+
+
+def bits_of(lines: Iterable[int]) -> int:
+    """Lines as a set of bits."""
+    found = 0
+    for line in lines:
+        found |= 1 << line
+    return found
+
+
+def readers(names: Sequence[str], root: Path = ROOT) -> dict[str, int]:
+    """The lines of each file that read one of these names, as bits."""
+    wanted, found = set(names), dict[str, int]()
+    for file in source_files(root):
+        if file.endswith(".py"):
+            for node in ast.walk(ast.parse(read(root, file))):
+                name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+                if name in wanted and isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
+                    found[file] = found.get(file, 0) | 1 << node.lineno
+    return found
+
+
+def reaching(mutant: Mutant, known: CoverageMap, root: Path = ROOT) -> tuple[list[KnownTest], list[KnownTest]]:
+    """Tests that run what is changed, and the others that reach the file."""
+    tests = known.tests.values()
+    if not mutant.file.endswith(".py"):
+        # Whoever compiles C++ for this machine reaches all headers.
+        compiling = [t for t in tests if any(t.lines.get(reader) for reader in HEADER_READERS)]
+        return compiling, []
+    if mutant.in_function:
+        where = {mutant.file: bits_of(mutant.lines)}
+    else:
+        where = readers(mutant.names, root)
+    close = [t for t in tests if any(t.lines.get(file, 0) & bits for file, bits in where.items())]
+    names = {t.name for t in close}
+    far = [t for t in tests if mutant.file in t.lines and t.name not in names]
+    return close, far
+
+
+def in_turns(tests: Sequence[KnownTest]) -> list[KnownTest]:
+    """The tests in the order in which they are run."""
+    functions: dict[str, list[KnownTest]] = defaultdict(list)
+    for test in tests:
+        functions[test.name.partition("[")[0]].append(test)
+
+    def price(name: str) -> tuple[float, str]:
+        group = functions[name]
+        return median(t.breadth for t in group) * median(t.seconds + 0.01 for t in group), name
+
+    def shuffled(test: KnownTest) -> str:
+        return hashlib.sha256(test.name.encode()).hexdigest()
+
+    queues = [sorted(functions[name], key=shuffled) for name in sorted(functions, key=price)]
+    found: list[KnownTest] = []
+    turn = 0
+    while len(found) < len(tests):
+        found += [queue[turn] for queue in queues if turn < len(queue)]
+        turn += 1
+    return found
+
+
+def chosen_tests(mutant: Mutant, known: CoverageMap, root: Path = ROOT, budget: float = BUDGET) -> list[KnownTest]:
+    """The tests that a mutant gets, in order; empty where none reaches its file."""
+    close, far = reaching(mutant, known, root)
+    found: list[KnownTest] = []
+    left = budget
+    for test in [*in_turns(close), *in_turns(far)]:
+        if test.seconds <= left:
+            found.append(test)
+            left -= test.seconds
+    return found
