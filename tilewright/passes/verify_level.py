@@ -94,9 +94,9 @@ class VerifyLevelPass(_AnyLevel):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         wrong = list(misplaced(op, self.level))
-        if misplaced:
-            first, problem = misplaced[0]
-            raise error_at(first, problem + _and_more(len(misplaced) - 1))
+        if wrong:
+            first, problem = wrong[0]
+            raise error_at(first, problem + _and_more(len(wrong) - 1))
         if self.stage == "scheduled":
             gaps = list(schedule_gaps(op))
             if gaps:

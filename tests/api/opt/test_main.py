@@ -145,7 +145,14 @@ def test_pipelines(pipeline: str) -> None:
         ("builtin.modul(cse)", 1, "'builtin.modul' cannot hold passes; did you mean 'builtin.module'?"),
         ("builtin.module(cse", 19, "expected ')', got the end"),
         ("builtin.module", 15, "expected '(' after 'builtin.module', got the end"),
-        ("builtin.module(" * 200, 33 * len("builtin.module(") + 1, "anchors are nested more than 32 deep"),
+        ("builtin.module(" * 200, 16, "'builtin.module' cannot stand in 'builtin.module': a module is the outermost"),
+        ("func.func(cse,builtin.module(cse))", 15, "'builtin.module' cannot stand in 'func.func'"),
+        ("builtin.module(func.func(any(cse)))", 26, "'any' cannot stand in 'func.func': functions and kernels do not"),
+        ("any(any(func.func(cse)))", 9, "'func.func' cannot stand in 'any'"),
+        ("func.func{x=1}(cse)", 1, "'func.func' takes no options"),
+        ("func.func(cse,lin-to-tile)", 15, "pass 'lin-to-tile' cannot run on 'func.func': it runs on 'builtin.module'"),
+        ("tile.kernel(tile-to-simt)", 13, "pass 'tile-to-simt' cannot run on 'tile.kernel'"),
+        ("builtin.module(any(host-plan))", 20, "pass 'host-plan' cannot run on 'any'"),
         ("cse{x='abc}", 7, "expected a closing quote"),
     ],
 )
@@ -215,7 +222,11 @@ def test_version_help_and_lists() -> None:
     [
         ("error", "error: pass 'test-misbehave': the tile does not fit"),
         ("fail", "error: pass 'test-misbehave': no way to go on"),
-        ("crash", "error: internal error: KeyError: 'lost' (a bug in Tilewright; --debug shows the traceback)"),
+        (
+            "crash",
+            "error: pass 'test-misbehave': KeyError: 'lost' (this is a bug in the pass; --debug shows the traceback, "
+            "--crash-reproducer=FILE writes the input of the pass)",
+        ),
     ],
 )
 def test_failing_passes(how: str, message: str) -> None:
@@ -241,7 +252,7 @@ def test_debug_shows_the_traceback() -> None:
     code, _, err = run("-p", "test-misbehave{how=crash}", "--debug")
     assert code == 1
     assert "Traceback (most recent call last)" in err
-    assert err.splitlines()[-1].startswith("error: internal error: KeyError")
+    assert err.splitlines()[-1].startswith("error: pass 'test-misbehave': KeyError")
 
 
 def test_a_fault_in_the_text_has_a_caret() -> None:
