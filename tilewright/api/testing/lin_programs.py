@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Final, Literal
 
 import hypothesis.strategies as st
@@ -53,6 +54,27 @@ SYMBOLS = ("M", "N", "K", "S")
 SEEDS = 1 << 16
 
 
+@cache
+def _slot(number: int) -> Callable[..., st.SearchStrategy[None]]:
+    """The strategy that adds the op of this number.
+
+    A span of its own for each op lets the shrinker take it out whole; a label of its own (which Hypothesis makes of a
+    function's defaults, among others) keeps it from being mutated into a copy of its neighbour.
+    """
+
+    def add_op(draw: st.DrawFn, text: LinText, kinds: Sequence[tuple[int, Adder]], slot: int = number) -> None:
+        chance = Chance(draw)
+        # An op shrinks to none before it shrinks to a simple one.
+        add = chance.weighted(((1, None), *kinds))
+        if add is None:
+            return
+        x = _operand(chance, text)
+        if add(chance, text, x) is None and chance.weighted(kinds)(chance, text, x) is None:
+            _fallback(chance, text, x)
+
+    return st.composite(add_op)
+
+
 @st.composite
 def lin_programs(
     draw: st.DrawFn,
@@ -84,11 +106,10 @@ def lin_programs(
     _declare(chance, text, tile, huge)
     for _ in range(chance.choose((1, 1, 2))):
         _add_argument(chance, text)
-    for _ in range(count):
-        x = _operand(chance, text)
-        made = chance.weighted(chosen)(chance, text, x)
-        if made is None:
-            _fallback(chance, text, x)
+    for slot in range(count):
+        draw(_slot(slot)(text, chosen))
+    if not text.computed:
+        _fallback(chance, text, text.values[0])
     returned = _returned(chance, text)
     content, sizes = text.finish(returned)
     lanes: tuple[Lane, ...] = ("ordinary", "special") if lane is None else (lane,)
@@ -138,7 +159,7 @@ def _properties(chance: Chance, size: int) -> str:
     if chance.flag(6):
         entries.append(f"max = {max(size, chance.choose((size, 64, 8192)))}")
     divisors = [d for d in (16, 8, 4, 3, 2) if size % d == 0 and size]
-    if divisors and chance.flag(3):
+    if chance.flag(3) and divisors:
         entries.append(f"multiple_of = {chance.choose(divisors)}")
     return f"{{{', '.join(entries)}}}" if entries else ""
 
