@@ -23,7 +23,7 @@ from tilewright.api.testing.program import Program
 from tilewright.api.testing.reduce import reduce_program
 from tilewright.api.testing.subject import Subject
 
-SHRINK_SECONDS = {"tensor": 8.0, "tile": 25.0}
+SHRINK_SECONDS = {"tensor": 4.0, "tile": 25.0}
 """Level of a program -> after how long of Hypothesis's shrinking the smallest program so far is taken."""
 REDUCE_SECONDS = 20.0
 """How long that program is then made smaller on its text."""
@@ -80,6 +80,8 @@ class _Run:
 
     subject: Subject
     stop: Callable[[], bool]
+    cancelled: Callable[[], bool]
+    on_program: Callable[[bool], None]
     outcome: Outcome = field(default_factory=Outcome)
     failing_since: float | None = None
 
@@ -90,7 +92,7 @@ class _Run:
                 return
         elif example != outcome.failure:
             budget = SHRINK_SECONDS[example.program.level]
-            if time.monotonic() - self.failing_since > budget:
+            if time.monotonic() - self.failing_since > budget or self.cancelled():
                 return
         error = self._checked(example)
         if error is None:
@@ -104,20 +106,17 @@ class _Run:
     def _checked(self, example: Example) -> CheckFailed | None:
         if example == self.outcome.failure:
             return self.outcome.error
-        shrinking = self.failing_since is not None
+        error, changed = None, True
         try:
             changed = check(self.subject, example.place, example.program, to_sim=example.to_sim)
-        except CheckFailed as error:
+        except CheckFailed as failed:
             # Hypothesis tells bugs apart by where an exception is raised and by what caused it; here it is by class.
-            bare = type(error)(str(error))
-            if not shrinking:
-                self.outcome.programs += 1
-                self.outcome.changed += 1
-            return bare
-        if not shrinking:
+            error = type(failed)(str(failed))
+        if self.failing_since is None:
             self.outcome.programs += 1
             self.outcome.changed += changed
-        return None
+            self.on_program(changed)
+        return error
 
 
 def examples_of(subject: Subject, programs: st.SearchStrategy[Program]) -> st.SearchStrategy[Example]:
@@ -141,12 +140,15 @@ def search(
     examples: int,
     seed: int,
     stop: Callable[[], bool] = lambda: False,
+    cancelled: Callable[[], bool] = lambda: False,
+    on_program: Callable[[bool], None] = lambda changed: None,
 ) -> Outcome:
     """Check up to `examples` programs; the first that fails is shrunk and ends the search.
 
-    `stop` is asked before each program. Raises what Hypothesis raises where a strategy gives nothing.
+    `stop` is asked before each program, `cancelled` also while shrinking; `on_program` is told of each program whether
+    it was changed. Raises what Hypothesis raises where a strategy gives nothing.
     """
-    run = _Run(subject, stop)
+    run = _Run(subject, stop, cancelled, on_program)
     started = time.monotonic()
     chosen = settings(
         max_examples=examples,
@@ -173,15 +175,19 @@ def search(
         if run.outcome.failure is None and run.outcome.programs == 0 and not stop():
             raise
     if run.outcome.failure is not None and run.outcome.error is not None:
-        _reduce(subject, run.outcome, run.outcome.failure, type(run.outcome.error))
+        _reduce(subject, run.outcome, run.outcome.failure, type(run.outcome.error), cancelled)
     run.outcome.seconds = time.monotonic() - started
     return run.outcome
 
 
-def _reduce(subject: Subject, outcome: Outcome, failure: Example, kind: type[CheckFailed]) -> None:
+def _reduce(
+    subject: Subject, outcome: Outcome, failure: Example, kind: type[CheckFailed], cancelled: Callable[[], bool]
+) -> None:
     """Make the failing program smaller as long as it fails in the same way."""
 
     def still_fails(program: Program) -> bool:
+        if cancelled():
+            return False
         example = replace(failure, program=program)
         try:
             check(subject, example.place, program, to_sim=example.to_sim)
