@@ -101,7 +101,7 @@ def test_an_op_without_cpp_is_an_error_at_the_op() -> None:
   %a, %b = arith.addui_extended %t, %t : i32, i1
 }"""
     module = parsed(text)
-    with pytest.raises(TilewrightError, match=re.escape("simt-to-cuda has no C++ for arith.addui_extended")) as raised:
+    with pytest.raises(TilewrightError, match=re.escape("target cuda has no text for arith.addui_extended")) as raised:
         emit_module(module)
     assert raised.value.location is not None
     assert raised.value.location.line == 3

@@ -6,7 +6,8 @@ at run time, on a module with one kernel (`instantiate`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -72,13 +73,14 @@ STAGE_ENDS: dict[str, str] = {"tensor": "fuse-groups", "tile": "lin-to-tile", "s
 """Level -> the pass after which a module is at it; `host` and `simt` are the ends of the two lists."""
 
 
-def make_passes(names: Sequence[str]) -> list[ModulePass]:
-    """The passes of these names with their default options; TilewrightError for a name that is not known."""
+def make_passes(names: Sequence[str], options: Mapping[str, Mapping[str, Any]] | None = None) -> list[ModulePass]:
+    """The passes of these names, with the `options` for a name or the defaults; TilewrightError for an unknown name."""
     table = {**all_passes(), **all_lowerings()}
     unknown = [name for name in names if name not in table]
     if unknown:
         raise TilewrightError(f"pipeline: there is no pass {unknown[0]}")
-    return [table[name]()() for name in names]
+    given = options or {}
+    return [table[name]()(**given.get(name, {})) for name in names]
 
 
 def run(

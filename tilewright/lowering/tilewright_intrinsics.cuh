@@ -93,6 +93,14 @@ TW_DEVICE void tw_store(T *p, const T *r) {
     for (int j = 0; j < each; ++j) part[j] = r[i * each + j];
     Word word;
     memcpy(&word, part, bytes);
+#ifdef __CUDACC__
+    // The compiler tears the assignment of a vector into scalars that it may fail to join again (it does where addresses
+    // have 64 bits), but keeps this one, the same store. Which memory a pointer points into is known when it compiles.
+    if (bytes > 4 && __isGlobal(p)) {
+      __stwb(reinterpret_cast<Word *>(p) + i, word);
+      continue;
+    }
+#endif
     reinterpret_cast<Word *>(p)[i] = word;
   }
 }
