@@ -41,7 +41,7 @@ disable_warnings = no-data-collected, module-not-imported, module-not-measured, 
 
 @dataclass(frozen=True, slots=True)
 class KnownTest:
-    """A test that passed: what it costs, and for each file (below `tilewright/`) the lines it runs, as bits."""
+    """A test that passed: its processor time, and for each file (below `tilewright/`) the lines it runs, as bits."""
 
     name: str
     seconds: float

@@ -1,9 +1,9 @@
 """A pytest plugin (`-p tests.mutants.verdicts`): runs the tests of a plan in its order, and writes down how it ended.
 
 The plan (a JSON file that TILEWRIGHT_MUTANTS_PLAN names) has `tests` (pytest ids with seconds), `tree`, `seconds` for
-all, `patience` for a short one, and `result`, the file to write. A test that takes far longer than it ever did hangs:
-the process ends at once. A mutant may ask for any amount of memory, so there is a limit. Hypothesis finds failures but
-does not shrink them.
+all, `patience` for a short one, and `result`, the file to write. A test that takes far more processor time than it
+ever did hangs: the process ends at once. What waits without end is ended by the runner. A mutant may ask for any
+amount of memory, so there is a limit. Hypothesis finds failures but does not shrink them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _hang(_signal: int, _frame: object) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    signal.signal(signal.SIGALRM, _hang)
+    signal.signal(signal.SIGPROF, _hang)
     phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
     chosen = hypothesis.settings.get_profile(str(config.getoption("--profile", "default")))
     hypothesis.settings.register_profile("mutants", chosen, phases=phases, print_blob=False)
@@ -78,14 +78,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
         item.session.shouldstop = "the time for this mutant is spent"
         return True
     patience = max(float(PLAN["patience"]), PATIENCE * SECONDS[item.nodeid])
-    _state.update(running=item.nodeid, until=time.time() + patience)
+    _state.update(running=item.nodeid, until=time.time() + 3 * patience)
     _write()
-    signal.setitimer(signal.ITIMER_REAL, patience)
+    signal.setitimer(signal.ITIMER_PROF, patience)
     return None
 
 
 def pytest_runtest_logfinish() -> None:
-    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.setitimer(signal.ITIMER_PROF, 0)
     _state["ran"] += 1
 
 
