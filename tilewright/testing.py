@@ -17,18 +17,49 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tilewright.api.testing.execute import execute
+    from tilewright.api.testing.layouts import ViewLayout, layouts
+    from tilewright.api.testing.lin_programs import lin_programs
+    from tilewright.api.testing.oracle import differs, zero_signs
     from tilewright.api.testing.preserve import Coverage, NeverChanged, NotPreserved, assert_pass_preserves
     from tilewright.api.testing.program import Program
+    from tilewright.api.testing.shapes import sizes, symbol_sizes
+    from tilewright.api.testing.values import dtypes
+    from tilewright.runtime.inputs import make_inputs
 
-__all__ = ["Coverage", "NeverChanged", "NotPreserved", "Program", "assert_pass_preserves", "execute"]
+__all__ = [
+    "Coverage",
+    "NeverChanged",
+    "NotPreserved",
+    "Program",
+    "ViewLayout",
+    "assert_pass_preserves",
+    "differs",
+    "dtypes",
+    "execute",
+    "layouts",
+    "lin_programs",
+    "make_inputs",
+    "sizes",
+    "symbol_sizes",
+    "zero_signs",
+]
 
 _HOME: dict[str, str] = {
     "Coverage": "tilewright.api.testing.preserve",
     "NeverChanged": "tilewright.api.testing.preserve",
     "NotPreserved": "tilewright.api.testing.preserve",
     "Program": "tilewright.api.testing.program",
+    "ViewLayout": "tilewright.api.testing.layouts",
     "assert_pass_preserves": "tilewright.api.testing.preserve",
+    "differs": "tilewright.api.testing.oracle",
+    "dtypes": "tilewright.api.testing.values",
     "execute": "tilewright.api.testing.execute",
+    "layouts": "tilewright.api.testing.layouts",
+    "lin_programs": "tilewright.api.testing.lin_programs",
+    "make_inputs": "tilewright.runtime.inputs",
+    "sizes": "tilewright.api.testing.shapes",
+    "symbol_sizes": "tilewright.api.testing.shapes",
+    "zero_signs": "tilewright.api.testing.oracle",
 }
 """Public name -> module that defines it."""
 
