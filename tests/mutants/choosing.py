@@ -4,9 +4,9 @@
    reads one of the names that it defines.
 2. The other tests that reach the file.
 
-Within each, test functions take turns, so that one with hundreds of parameters does not crowd out the rest; a
-function's turn comes by how much of the compiler it runs times how long it takes, and its parameters come in an order
-that is shuffled once and for all. The list ends where the time that it took under coverage would exceed the budget.
+Within each, test files take turns, and in a file its functions, so that one with hundreds of parameters does not crowd
+out the rest. First comes what runs little of the compiler, times what it costs; parameters come in an order that is
+shuffled once and for all. The list ends where its processor time under coverage would exceed the budget.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import ast
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from statistics import median
 from typing import Final
@@ -69,21 +70,24 @@ def in_turns(tests: Sequence[KnownTest]) -> list[KnownTest]:
     functions: dict[str, list[KnownTest]] = defaultdict(list)
     for test in tests:
         functions[test.name.partition("[")[0]].append(test)
+    files: dict[str, list[list[KnownTest]]] = defaultdict(list)
+    for name in sorted(functions, key=lambda name: (_price(functions[name]), name)):
+        files[name.partition("::")[0]].append(sorted(functions[name], key=_shuffled))
+    return _turns([_turns(queues) for queues in files.values()])
 
-    def price(name: str) -> tuple[float, str]:
-        group = functions[name]
-        return median(t.breadth for t in group) * median(t.seconds + 0.01 for t in group), name
 
-    def shuffled(test: KnownTest) -> str:
-        return hashlib.sha256(test.name.encode()).hexdigest()
+def _price(tests: Sequence[KnownTest]) -> float:
+    """How late tests come: lines of the compiler that they run, times what they cost."""
+    return median(t.breadth for t in tests) * median(t.seconds + 0.01 for t in tests)
 
-    queues = [sorted(functions[name], key=shuffled) for name in sorted(functions, key=price)]
-    found: list[KnownTest] = []
-    turn = 0
-    while len(found) < len(tests):
-        found += [queue[turn] for queue in queues if turn < len(queue)]
-        turn += 1
-    return found
+
+def _shuffled(test: KnownTest) -> str:
+    return hashlib.sha256(test.name.encode()).hexdigest()
+
+
+def _turns(queues: Sequence[Sequence[KnownTest]]) -> list[KnownTest]:
+    """The first of each, then the second of each, and so on."""
+    return [t for turn in zip_longest(*queues) for t in turn if t is not None]
 
 
 def chosen_tests(mutant: Mutant, known: CoverageMap, root: Path = ROOT, budget: float = BUDGET) -> list[KnownTest]:

@@ -106,12 +106,14 @@ def test_tests_that_run_the_lines_come_first() -> None:
     assert chosen_tests(some_mutant(file="passes/none.py"), known) == []
 
 
-def test_functions_take_turns() -> None:
+def test_files_and_functions_take_turns() -> None:
     many = [KnownTest(f"tests/a.py::many[{n}]", 0.1, {FILE: 1}) for n in range(5)]
+    other = KnownTest("tests/a.py::other", 0.1, {FILE: 0xFF})
     one = KnownTest("tests/b.py::one", 0.1, {FILE: 0xFFFF})
-    order = in_turns([*many, one])
-    assert order[1] is one
-    assert sorted(t.name for t in order) == sorted(t.name for t in [*many, one])
+    order = in_turns([one, *many, other])
+    assert order[0] in many
+    assert order[1:3] == [one, other]
+    assert sorted(t.name for t in order) == sorted(t.name for t in [*many, one, other])
 
 
 def test_the_map_is_kept(tmp_path: Path) -> None:

@@ -48,8 +48,9 @@ def pytest_configure(config: pytest.Config) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.signal(signal.SIGPROF, _hang)
     phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
+    slow = (hypothesis.HealthCheck.too_slow,)  # says something of the machine, not of the mutant
     chosen = hypothesis.settings.get_profile(str(config.getoption("--profile", "default")))
-    hypothesis.settings.register_profile("mutants", chosen, phases=phases, print_blob=False)
+    hypothesis.settings.register_profile("mutants", chosen, phases=phases, print_blob=False, suppress_health_check=slow)
     hypothesis.settings.load_profile("mutants")
 
 
