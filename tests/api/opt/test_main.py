@@ -2,79 +2,18 @@
 
 from __future__ import annotations
 
-import io
 import os
 import shlex
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from xdsl.context import Context
-from xdsl.dialects.builtin import FunctionType, ModuleOp, UnitAttr
-from xdsl.passes import ModulePass
-from xdsl.utils.exceptions import PassFailedException
 
 import tilewright
-from tilewright.api.opt.main import main, split_input
-from tilewright.diagnostics import TilewrightError, TilewrightWarning
-from tilewright.passes.registry import register_pass
-from tilewright.passes.remarks import remark
-
-IDENTITY = "func.func @f(%a: i32) -> i32 {\n  func.return %a : i32\n}\n"
-PRINTED = "builtin.module {\n  func.func @f(%a: i32) -> i32 {\n    func.return %a : i32\n  }\n}\n"
-
-
-@register_pass
-@dataclass(frozen=True)
-class Misbehave(ModulePass):
-    """Does one of the things that a pass must not do, or should say."""
-
-    name = "test-misbehave"
-    how: str = "mark"
-    times: int = 1
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        function = next(iter(op.body.block.ops))
-        inner = function.regions[0].block.first_op
-        assert inner is not None
-        match self.how:
-            case "mark":
-                for number in range(self.times):
-                    function.attributes[f"mark{number}"] = UnitAttr()
-            case "remark":
-                remark(inner, self.name, "left alone: it is tiny")
-            case "error":
-                raise TilewrightError("the tile does not fit")
-            case "fail":
-                raise PassFailedException("no way\nto go on")
-            case "crash":
-                raise KeyError("lost")
-            case "break":
-                function.properties["function_type"] = FunctionType.from_lists([], [])
-            case "warn":
-                import warnings
-
-                warnings.warn("slow road taken", TilewrightWarning, stacklevel=1)
-            case _:
-                raise ValueError(self.how)
-
-
-def run(*argv: str, text: str = IDENTITY) -> tuple[int, str, str]:
-    """Run the tool on `text` as standard input; return exit code, standard output and standard error."""
-    out, err = io.StringIO(), io.StringIO()
-    return main(argv, io.StringIO(text), out, err), out.getvalue(), err.getvalue()
-
-
-def one_line_of(err: str) -> str:
-    """Return the diagnostic of a failed run: one line, or that line with the source and a caret."""
-    lines = err.splitlines()
-    assert len(lines) == 1 or (len(lines) == 3 and lines[2].strip() == "^")
-    assert "Traceback" not in err
-    return lines[0]
-
+from tests.api.opt.support import IDENTITY, PRINTED, one_line_of, run
+from tilewright.api.opt.main import split_input
 
 # --- results
 

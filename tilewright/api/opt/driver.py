@@ -157,7 +157,7 @@ class _Run:
 
     def _reproduce(self, before: ModuleOp, pipeline: str, error: BaseException) -> None:
         """Write the reproducer of a failed pass, and say where it is; the failure stays what is reported."""
-        from tilewright.api.opt.reproducer import write_reproducer
+        from tilewright.api.opt.reproducer import command, write_reproducer
 
         path = self.arguments.crash_reproducer
         assert path is not None
@@ -167,7 +167,7 @@ class _Run:
         except TilewrightError as failure:
             self.diagnostics.hint_later(f"no reproducer: {failure.message}")
         else:
-            self.diagnostics.hint_later(f"the reproducer is '{path}': tilewright-opt {path} --run-reproducer")
+            self.diagnostics.hint_later(f"the reproducer is '{path}': {command(path, self.arguments)}")
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import ast
 import dataclasses
 import inspect
 import textwrap
+from contextlib import suppress
 from importlib.util import find_spec
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -46,7 +47,8 @@ def pass_help(name: str) -> str:
     facts = [f"level {level}"] if isinstance(level, str) else []
     anchors: tuple[str, ...] = getattr(cls, "anchors", ())
     facts += [f"runs on {', '.join(anchors)}"] if anchors else []
-    facts += [f"defined in {inspect.getsourcefile(cls)}"]
+    with suppress(OSError, TypeError):
+        facts.append(f"defined in {inspect.getsourcefile(cls)}")
     lines += ["", *(f"{_INDENT}{fact}" for fact in facts)]
     options = options_of(cls)
     if options:

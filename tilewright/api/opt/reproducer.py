@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -50,13 +49,11 @@ class Reproduction:
     verify_each: bool
 
 
-def write_reproducer(
-    path: str, module: ModuleOp, pipeline: str, failure: str, arguments: OptArguments, loads: Sequence[str] = ()
-) -> None:
+def write_reproducer(path: str, module: ModuleOp, pipeline: str, failure: str, arguments: OptArguments) -> None:
     """Write `module`, as it was before the pass, and the pipeline of that pass to the file at `path`."""
     options = ["-p", pipeline, "--verify-each" if arguments.verify_each else "--no-verify-each"]
     options += ["--allow-unregistered-dialect"] if arguments.allow_unregistered_dialect else []
-    options += [word for load in loads for word in ("--load", load)]
+    options += loading(arguments)
     try:
         text = print_op(module, arguments)
     except Exception:
@@ -64,7 +61,7 @@ def write_reproducer(
         text = print_op(module, arguments, generic=True)
     lines = [
         f"// failure: {one_line(failure)}",
-        f"// tilewright-opt {tilewright.__version__}; run it again: tilewright-opt FILE --run-reproducer",
+        f"// tilewright-opt {tilewright.__version__}; run it again: {command('FILE', arguments)}",
         f"// configuration: {' '.join(shlex.quote(word) for word in options)}",
         text,
         "{-#",
@@ -78,6 +75,17 @@ def write_reproducer(
         "#-}",
     ]
     write_file("\n".join(lines) + "\n", path)
+
+
+def command(path: str, arguments: OptArguments) -> str:
+    """Return the command line that runs the reproducer at `path`."""
+    options = ["--allow-unregistered-dialect"] if arguments.allow_unregistered_dialect else []
+    return shlex.join(["tilewright-opt", path, "--run-reproducer", *options, *loading(arguments)])
+
+
+def loading(arguments: OptArguments) -> list[str]:
+    """Return the words that load the passes of this run."""
+    return [word for load in arguments.load for word in ("--load", load)]
 
 
 def read_reproducer(text: str, filename: str) -> Reproduction:
