@@ -30,14 +30,16 @@ class Body:
     """Whether f16 and bf16 compute it in their own type; others go through f32."""
     result: str | None = None
     """Element type of the result where it is another than the operands'."""
+    needs_exact: bool = False
+    """Whether nothing is known of the result of integers that may be off by one."""
 
 
 def _one(op: str, magnitude: Magnitude, exact: bool = False, native: bool = False) -> Body:
     return Body((f"{{r}} = {op} {{p}} : {{e}}",), magnitude, exact, native)
 
 
-def _two(op: str, magnitude: Magnitude, exact: bool = False, native: bool = True) -> Body:
-    return Body((f"{{r}} = {op} {{p}}, {{q}} : {{e}}",), magnitude, exact, native)
+def _two(op: str, magnitude: Magnitude, exact: bool = False, needs_exact: bool = False) -> Body:
+    return Body((f"{{r}} = {op} {{p}}, {{q}} : {{e}}",), magnitude, exact, native=True, needs_exact=needs_exact)
 
 
 def _same(p: float, q: float) -> float:
@@ -104,18 +106,25 @@ FLOAT_BINARY = (
 )
 INTEGER_UNARY = (
     Body(("{r}0 = arith.constant 0 : {e}", "{r} = arith.subi {r}0, {p} : {e}"), _same, exact=True),
-    Body(("{r}0 = arith.constant 3 : {e}", "{r} = arith.floordivsi {p}, {r}0 : {e}"), _same, exact=True),
-    Body(("{r}0 = arith.constant 5 : {e}", "{r} = arith.remsi {p}, {r}0 : {e}"), lambda p, q: 5.0, exact=True),
-    Body(("{r}0 = arith.constant 1 : {e}", "{r} = arith.shrsi {p}, {r}0 : {e}"), _same, exact=True),
+    Body(
+        ("{r}0 = arith.constant 3 : {e}", "{r} = arith.floordivsi {p}, {r}0 : {e}"), _same, exact=True, needs_exact=True
+    ),
+    Body(
+        ("{r}0 = arith.constant 5 : {e}", "{r} = arith.remsi {p}, {r}0 : {e}"),
+        lambda p, q: 5.0,
+        exact=True,
+        needs_exact=True,
+    ),
+    Body(("{r}0 = arith.constant 1 : {e}", "{r} = arith.shrsi {p}, {r}0 : {e}"), _same, exact=True, needs_exact=True),
 )
 INTEGER_BINARY = (
     _two("arith.addi", lambda p, q: p + q, exact=True),
-    _two("arith.muli", lambda p, q: p * q, exact=True),
+    _two("arith.muli", lambda p, q: p * q, exact=True, needs_exact=True),
     _two("arith.subi", lambda p, q: p + q, exact=True),
     _two("arith.maxsi", _same, exact=True),
     _two("arith.minsi", _same, exact=True),
-    _two("arith.andi", lambda p, q: 2 * max(p, q), exact=True),
-    _two("arith.xori", lambda p, q: 2 * max(p, q), exact=True),
+    _two("arith.andi", lambda p, q: 2 * max(p, q), exact=True, needs_exact=True),
+    _two("arith.xori", lambda p, q: 2 * max(p, q), exact=True, needs_exact=True),
 )
 TRUTH_UNARY = (Body(("{r}0 = arith.constant true", "{r} = arith.xori {p}, {r}0 : {e}"), _unit, exact=True),)
 TRUTH_BINARY = (
@@ -154,13 +163,13 @@ OPERAND_NAMES = ("p", "q", "s")
 
 
 def choose_body(
-    chance: Chance, bodies: Sequence[Body], element: str, p: float, q: float = 0.0
+    chance: Chance, bodies: Sequence[Body], element: str, exact: bool, p: float, q: float = 0.0
 ) -> tuple[Body, float] | None:
     """A body whose result stays within what its element type holds, and how large it may be; None if there is none.
 
-    `p` and `q` are the magnitudes of the operands.
+    `exact` says whether the operands are, `p` and `q` are their magnitudes.
     """
-    fitting = [(b, b.magnitude(p, q)) for b in bodies]
+    fitting = [(b, b.magnitude(p, q)) for b in bodies if exact or not b.needs_exact]
     # Exponentials of large numbers hide all else behind their error.
     fitting = [(b, m) for b, m in fitting if m <= MAGNITUDE[b.result or element] or element == "i32"]
     return chance.choose(fitting) if fitting else None

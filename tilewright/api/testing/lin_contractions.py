@@ -15,6 +15,11 @@ def _sizes(text: LinText) -> list[Expr]:
     return [*(Expr.symbol(s) for s in text.sizes), Expr.const(3), Expr.const(1)]
 
 
+def _may_multiply(x: Value) -> bool:
+    """Whether its products mean something: truth values have none, integers that may be off by one have any."""
+    return x.element in FLOATS or (x.element == "i32" and x.exact)
+
+
 def _product_magnitude(x: Value, y: Value, length: int) -> float:
     return x.magnitude * y.magnitude * max(length, 1)
 
@@ -30,14 +35,22 @@ def _result_element(chance: Chance, text: LinText, element: str, magnitude: floa
 
 
 def add_matmul(chance: Chance, text: LinText, x: Value) -> Value | None:
-    """[M, K] x [K, N] with a value that is there or a new argument; of more dims, `lin.batch_matmul`."""
-    if x.rank < 2 or x.element == "i1":
-        return None
+    """[M, K] x [K, N] with a value that is there or a new argument; of more dims, `lin.batch_matmul`.
+
+    Where `x` is no matrix, of two new arguments.
+    """
+    if x.rank < 2 or not _may_multiply(x):
+        elements = [e for e in text.dtypes if e != "i1"]
+        shape = [chance.choose(_sizes(text)) for _ in range(2)]
+        if not elements or not text.fits(shape):
+            return None
+        x = text.argument(shape, chance.choose(elements))
     batch, inner = x.shape[:-2], x.shape[-1]
     found = [
         v
         for v in text.values
         if v.element == x.element and v.rank == x.rank and v.shape[:-2] == batch and v.shape[-2] is inner
+        if _may_multiply(v)
     ]
     if found and chance.flag(2):
         y = chance.choose(found)
@@ -59,7 +72,7 @@ def add_matmul(chance: Chance, text: LinText, x: Value) -> Value | None:
 
 def add_contraction(chance: Chance, text: LinText, x: Value) -> Value | None:
     """A generic over one or two shared dims of `x` and a new argument, which may share further dims as a batch."""
-    if not x.rank or x.element == "i1" or x.rank > len(ITERATORS) - 1:
+    if not x.rank or not _may_multiply(x) or x.rank > len(ITERATORS) - 1:
         return None
     summed = chance.subset(x.rank)[:2]
     shared = [a for a in range(x.rank) if a not in summed and chance.flag(4)]
@@ -106,7 +119,7 @@ def add_conv2d(chance: Chance, text: LinText, x: Value) -> Value | None:
     element = x.element if x.element != "i1" else "f32"
     groups = chance.choose((1, 1, 1, 2))
     symbols = [Expr.symbol(s) for s in text.sizes]
-    image = x if x.rank == 4 and x.element == element else None
+    image = x if x.rank == 4 and _may_multiply(x) else None
     if image is None:
         batch = chance.choose([Expr.const(1), Expr.const(2), *symbols])
         channels = groups * chance.choose([Expr.const(1), Expr.const(3), *symbols])

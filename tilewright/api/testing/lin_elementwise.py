@@ -65,13 +65,14 @@ def add_map(chance: Chance, text: LinText, x: Value) -> Value | None:
     else:
         operands = [x, partner(chance, text, x, x.element)]
         bodies = COMPARE[x.element] if kind == "compare" else BINARY[x.element]
-    chosen = choose_body(chance, bodies, x.element, *(v.magnitude for v in operands))
+    exact = all(v.exact for v in operands)
+    chosen = choose_body(chance, bodies, x.element, exact, *(v.magnitude for v in operands))
     dims = x.shape if len(operands) == 1 else broadcast(x.shape, operands[1].shape)
     if chosen is None or dims is None or not text.fits(dims):
         return None
     body, magnitude = chosen
     element = body.result or x.element
-    exact = body.exact and all(v.exact for v in operands)
+    exact = exact and body.exact
     lines = body_lines(body, x.element)
     made = Value("", dims, element, magnitude)
     return text.define(

@@ -49,7 +49,7 @@ def _row(chance: Chance, text: LinText, x: Value) -> Value | None:
     iterators = ITERATORS[: x.rank]
     axes = chance.subset(x.rank, 0)
     y = text.argument([x.shape[a] for a in axes], x.element)
-    chosen = choose_body(chance, BINARY[x.element], x.element, x.magnitude, y.magnitude)
+    chosen = choose_body(chance, BINARY[x.element], x.element, x.exact, x.magnitude, y.magnitude)
     if chosen is None:
         return None
     body, magnitude = chosen
@@ -128,7 +128,7 @@ def _shifted(chance: Chance, text: LinText, x: Value) -> Value | None:
     """`x` plus itself moved along one dim, zero where nothing is."""
     if not x.rank:
         return None
-    chosen = choose_body(chance, BINARY[x.element], x.element, x.magnitude, x.magnitude)
+    chosen = choose_body(chance, BINARY[x.element], x.element, x.exact, x.magnitude, x.magnitude)
     if chosen is None:
         return None
     body, magnitude = chosen

@@ -23,7 +23,10 @@ def combined_magnitude(combine: str, magnitude: float, length: int) -> float:
 def _choose_combine(chance: Chance, text: LinText, x: Value, element: str, length: int) -> tuple[str, float] | None:
     found = [(c, combined_magnitude(c, x.magnitude, length)) for c in COMBINES]
     # Wrapping integers are exact, unlike floats that overflow.
-    found = [(c, m) for c, m in found if m <= MAGNITUDE[element] or element in ("i32", "i1")]
+    integers = element not in FLOATS
+    found = [(c, m) for c, m in found if m <= MAGNITUDE[element] or integers]
+    # Nothing is known of a product of integers that may be off by one.
+    found = [(c, m) for c, m in found if c != "prod" or x.exact or not integers]
     return chance.choose(found) if found else None
 
 
@@ -55,7 +58,7 @@ def add_combine(chance: Chance, text: LinText, x: Value) -> Value | None:
     if not x.rank:
         return None
     axes = chance.subset(x.rank)
-    body = choose_body(chance, UNARY[x.element], x.element, x.magnitude)
+    body = choose_body(chance, UNARY[x.element], x.element, x.exact, x.magnitude)
     if body is None:
         return None
     changed = Value("", x.shape, x.element, body[1], x.exact and body[0].exact)
