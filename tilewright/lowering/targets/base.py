@@ -65,7 +65,10 @@ class Target(xdsl_target.Target, ABC):
         """Write what a kernel begins with, nothing by default."""
 
     def options(self) -> dict[str, dict[str, Any]]:
-        """Options of passes by the name of the pass: those that follow from the limits."""
+        """Options of the pipelines' passes, by the name of the pass: those that follow from the limits.
+
+        A target whose device wants others adds them, such as `{"lin-to-tile": {"tile_sizes": (16, 16)}}`.
+        """
         return self.limits.pass_options()
 
     def tile_passes(self) -> list[ModulePass]:
@@ -79,8 +82,8 @@ class Target(xdsl_target.Target, ABC):
 
         The launch plan is dropped on the way: it is what `tilewright.compile` runs kernels by.
         """
-        passes = [*pipelines.make_passes((*pipelines.TENSOR, "instantiate-variants")), *self.tile_passes()]
-        run_pipeline(module, ctx, passes, verify_each=verify_each, on_after=on_after)
+        tensor = pipelines.make_passes((*pipelines.TENSOR, "instantiate-variants"), self.options())
+        run_pipeline(module, ctx, [*tensor, *self.tile_passes()], verify_each=verify_each, on_after=on_after)
 
     def check(self, kernel: KernelOp) -> None:
         """Raise TilewrightError, at the op concerned, where a kernel needs more than the limits allow."""
