@@ -14,7 +14,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tilewright.diagnostics import TilewrightError
-from tilewright.passes.registry import LOWERING_NAMES, PASSES
 
 _PREFIX = "--mlir-"
 
@@ -100,7 +99,12 @@ def _is_short(word: str, every: Collection[str]) -> bool:
         return False
     if len(word) == 2:
         return True
-    return word[:2] in every and name not in {*PASSES, *LOWERING_NAMES}
+    if word[:2] not in every:
+        return False
+    # Here, since most command lines need not know the passes to be read.
+    from tilewright.passes.registry import LOWERING_NAMES, PASSES
+
+    return name not in {*PASSES, *LOWERING_NAMES}
 
 
 def _next(words: Iterator[str]) -> list[str]:
