@@ -10,6 +10,9 @@ from typing import ClassVar, Final
 from tests.mutants.operators import Edit, Operator, replaced, twins
 from tests.mutants.source import Place, Source
 
+EMITTERS: Final = re.compile(r"simt_to_cuda|lowering\.targets")
+"""Files that speak of these write the text of kernels."""
+
 
 class DroppedMask(Operator):
     """A mask, limit or clipped bound that is left out: what hangs over the edge is read, written or counted."""
@@ -126,7 +129,7 @@ class EmittedSign(Operator):
     MANY: Final = re.compile(r"(?<=[\w})] )(<=|>=|==|!=|&&|\|\||<<|>>|<|>|\+|-|\*|/|%|&|\|)(?= [\w{(])")
 
     def sites(self, source: Source) -> Iterator[Edit]:
-        if "simt_to_cuda" not in source.text:
+        if not EMITTERS.search(source.text):
             return
         for place in source.places:
             match place.node:
@@ -170,7 +173,7 @@ class Twins(Operator):
             match place.node:
                 case ast.Attribute(value=value, attr=name, ctx=ast.Load()) if name in self.NAMES:
                     yield replaced(source, place, f"{source.words(value)}.{self.NAMES[name]}")
-                case ast.JoinedStr() if "simt_to_cuda" in source.text:
+                case ast.JoinedStr() if EMITTERS.search(source.text):
                     start, end = source.span(place.node)
                     for m in re.finditer(r"(?<=op\.)(lhs|rhs)\b", source.text[start:end]):
                         yield Edit(start + m.start(), start + m.end(), self.NAMES[m[0]], place)
