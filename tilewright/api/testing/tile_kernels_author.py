@@ -158,8 +158,16 @@ class Author:
     def axes(self, sizes: Sequence[Size], walks: Sequence[Walk] = ("grid", "grid", "loop", "whole")) -> list[Axis]:
         """How several dims are walked, with a tile of bounded size."""
         found: list[Axis] = []
+        if "grid" in walks and self.seldom(4):
+            walks = ("grid",)
         for size in sizes:
-            found.append(self.axis(size, walks, max(8, MOST_ELEMENTS // prod(a.tile for a in found))))
+            most = max(8, MOST_ELEMENTS // prod(a.tile for a in found))
+            axis = self.axis(size, walks, most)
+            # Equal tiles here and there, so that operands of different dims may share a buffer.
+            if found and axis.walk != "whole" and found[-1].tile <= most and self.seldom(4):
+                tile = found[-1].tile if ceil(size.value / found[-1].tile) <= MOST_TURNS else axis.tile
+                axis = Axis(size, tile, axis.walk)
+            found.append(axis)
         return found
 
     @contextmanager
@@ -268,7 +276,7 @@ class Author:
         """A shared buffer: a new one, or one that was used before."""
         pool = self._pool.setdefault(kernel, [])
         fitting = [s for s in pool if s.sizes == tuple(sizes) and s.element == element]
-        if fitting and self.seldom(2):
+        if fitting and self.draw(st.integers(0, 2)):
             return self.choice(fitting)
         made = kernel.alloc_first("s", sizes, element, self.strided(sizes) if way == "laid" else "")
         pool.append(made)

@@ -65,13 +65,13 @@ class Fold:
         wide = ["f32", "f32", "i32", *(("bf16", "f16") if self.combine in ("max", "min") else ())]
         self.element = author.choice(wide)
         if first is None:
-            element = author.choice([self.element, self.element, "f32", "bf16", "f16", "i32"])
+            element = author.choice([*[self.element] * 4, "f32", "bf16", "f16", "i32"])
             first = plain(author, self.sizes, author.permutation(len(self.sizes)), element)
         self.first = first
         row_axes = author.axes(self.sizes[: self.rows])
         column_axes = author.axes(self.sizes[self.rows :], ("loop", "loop", "whole"))
         self.axes = [*row_axes, *column_axes]
-        self.bare = first.tensor.element == self.element and author.seldom(2)
+        self.bare = first.tensor.element == self.element and not author.seldom(2)
         """Whether the elements are combined as they are."""
         self.operands: list[Operand] = [first]
         if not self.bare:
@@ -164,7 +164,7 @@ class Fold:
 
     def _inputs(self, kernel: KernelText, offsets: Sequence[str]) -> tuple[list[Loaded], bool]:
         """The operands' tiles, and whether what hangs over is the identity."""
-        filled = self.bare and self.author.seldom(2)
+        filled = self.bare and not self.author.seldom(3)
         if not filled:
             return load_all(self.author, kernel, self.operands, self.axes, offsets), False
         return self.first.load(self.author, kernel, self.axes, offsets, other=self._identity()), True

@@ -123,7 +123,7 @@ class Moved:
             named = f" with v0 = {found[0].name}[{names}]"
         if where:
             named += f" where {', '.join(f'{k} = {v}' for k, v in where.items())}"
-        if self.dims and author.seldom():
+        if self.dims and author.seldom(3):
             n = author.choice(range(len(self.dims)))
             axis = self.dims[n]
             named += f" valid(d{n} < {remaining(kernel, axes[axis].size.text, offsets[axis])})"
@@ -132,7 +132,7 @@ class Moved:
         names = ", ".join(local[d] for d in self.dims)
         source, fill = f"{kernel.use(self.tensor)}[{', '.join(indices)}]", f"{self.other} : {element}"
         bounds = ", ".join(["clip"] * len(indices))
-        if self.ids is None and author.seldom():
+        if self.ids is None and author.seldom(2):
             staged = author.shared(kernel, sizes, element, author.choice(["shared", "laid"]))
             kernel.add(f"tile.gather ({names}) {source} to {staged.name}{named} bounds [{bounds}] other {fill}")
             author.sync(kernel)
@@ -159,7 +159,7 @@ def remaining(kernel: KernelText, limit: str, offset: str) -> str:
 
 def subset(author: Author, dims: Sequence[int]) -> list[int]:
     """Some of these dims, in any order."""
-    kept = [d for d in dims if not author.seldom(3)]
+    kept = list(dims) if author.seldom(4) else [d for d in dims if not author.seldom(3)]
     return [kept[n] for n in author.permutation(len(kept))]
 
 
@@ -198,7 +198,7 @@ def more_operands(author: Author, sizes: Sequence[Size], *, elements: Sequence[s
     """Up to two further operands; `elements`, if any, restricts their types to these, as plain tensors."""
     found: list[Operand] = []
     for _ in range(author.choice([0, 1, 2])):
-        kind = author.choice(["plain", "plain", "scalar", "moved"])
+        kind = author.choice(["plain", "plain", "scalar", "moved", "moved"])
         if elements or kind == "plain" or not sizes:
             element = author.choice(elements) if elements else author.element()
             found.append(plain(author, sizes, subset(author, range(len(sizes))), element))

@@ -50,7 +50,7 @@ class Product:
                 self.sizes.append(author.size(max(1, min(points, 33 if n >= batch else 3))))
                 points //= max(1, self.sizes[-1].value)
             kept = batch + 2
-            element = author.choice(["f32", "f32", "bf16", "f16", "i32"])
+            element = author.choice(["f32", "f32", "bf16", "f16", "i32", "i32"])
         self.kept = kept
         every = list(range(len(self.sizes)))
         self.summed = every[kept:]
