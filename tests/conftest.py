@@ -2,7 +2,7 @@
 
 pytest --slow                    also what takes more than ten seconds
 pytest --require=nvrtc           a skip for want of NVRTC is a failure: for machines that must have it (cxx, gpu alike)
-pytest --profile=deep            more and longer Hypothesis examples, and more programs for each pass (quick, medium, deep)
+pytest --profile=deep            more Hypothesis examples, and more programs for each pass (quick, medium, deep)
 """
 
 from __future__ import annotations

@@ -56,8 +56,8 @@ def pytest_runtest_makereport(
     """Add to a failure how to run its program again."""
     report = yield
     # Not imported here: a test that raises it has.
-    module = sys.modules.get("tilewright.api.testing.preserve")
-    error = None if call.excinfo is None else call.excinfo.value
+    module: Any = sys.modules.get("tilewright.api.testing.preserve")
+    error: Any = None if call.excinfo is None else call.excinfo.value
     if module is not None and isinstance(error, module.NotPreserved) and error.path is not None:
         run, replay = error.failure.commands(error.path)
         report.sections.append(("tilewright: run it again", f"{replay}\n{run}"))
