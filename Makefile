@@ -8,15 +8,16 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 WORKERS ?= 2
 PYTEST_FLAGS ?=
+CHECK_FLAGS ?=
 MUTANTS_FLAGS ?=
 FUZZ_CASES ?= 100000
 FUZZ_OUTPUT ?= benchmarks/results/sym-fuzz-$(shell date +%F).json
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz mutants lit lint types format check wheel clean
+.PHONY: help demo test fuzz mutants lit lint types format check check-kernels sanitize wheel clean
 
 help: ## list the targets
-	@grep -hE '^[a-z.]+:.*## ' Makefile | sed -E 's/^([a-z.]+):.*## /\1\t/' | while IFS="$$(printf '\t')" read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
+	@grep -hE '^[a-z.-]+:.*## ' Makefile | sed -E 's/^([a-z.-]+):.*## /\1\t/' | while IFS="$$(printf '\t')" read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
 
 $(STAMP): pyproject.toml
 	@echo "install: $(VENV)"
@@ -55,6 +56,12 @@ format: $(STAMP) ## rewrite files to the style
 	@"$(PY)" -m ruff format --quiet .
 
 check: lint types test ## lint, types and test
+
+check-kernels: $(STAMP) ## compile every kernel for sm_80 and sm_90a, hold its machine code to its IR (minutes, later seconds)
+	@"$(PY)" -m tests.kernels.check $(CHECK_FLAGS)
+
+sanitize: $(STAMP) ## run the examples on the GPU under compute-sanitizer
+	@"$(PY)" -m tests.sanitize
 
 wheel: $(STAMP) ## build dist/*.whl
 	@"$(PY)" -m pip wheel --quiet --no-deps --wheel-dir dist .
