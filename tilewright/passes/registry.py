@@ -155,16 +155,23 @@ def register_pass(cls: _PassT) -> _PassT:
     """Class decorator: make a pass known by its name in this process, to pipelines and to `tilewright-opt`.
 
     For passes that live outside this package. Raises TilewrightError when another class has the name already; the
-    same class may be registered again, as happens when its module is reloaded.
+    same class of the same file may be registered again, as happens when a module is reloaded, or loaded by its path
+    after it was imported by name.
     """
     known = _registered.get(cls.name)
-    same_place = known is not None and (known.__module__, known.__qualname__) == (cls.__module__, cls.__qualname__)
-    if cls.name in PASSES or cls.name in LOWERING_NAMES or (known is not None and not same_place):
+    taken = known is not None and _place(known) != _place(cls)
+    if cls.name in PASSES or cls.name in LOWERING_NAMES or taken:
         raise TilewrightError(
             f"there is a pass {cls.name} already; {cls.__module__}.{cls.__qualname__} needs a name of its own"
         )
     _registered[cls.name] = cls
     return cls
+
+
+def _place(cls: type) -> tuple[str, str]:
+    """Where a class is defined: the file (or module, without one) and the name in it."""
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    return (cls.__module__ if file is None else str(Path(file).resolve()), cls.__qualname__)
 
 
 def registered_passes() -> dict[str, type[ModulePass]]:

@@ -78,6 +78,7 @@ FLOAT_UNARY = (
     _above_one("{r} = math.rsqrt {r}2 : {e}", _unit),
     Body(("{r}0 = arith.constant 0.5 : {e}", "{r} = arith.mulf {p}, {r}0 : {e}"), lambda p, q: p, native=True),
     Body(("{r}0 = arith.constant 0.0 : {e}", "{r} = arith.maximumf {p}, {r}0 : {e}"), _same, exact=True, native=True),
+    Body(("{r}0 = arith.constant 4.0 : {e}", "{r} = arith.divf {p}, {r}0 : {e}"), lambda p, q: p, native=True),
 )
 FLOAT_BINARY = (
     _two("arith.addf", lambda p, q: p + q),
