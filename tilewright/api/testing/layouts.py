@@ -58,7 +58,9 @@ class ViewLayout:
         start = -memory.ctypes.data % ALIGNMENT + self.offset * item
         flat = memory[start : start + step * item].view(values.dtype)
         made = np.lib.stride_tricks.as_strided(flat, values.shape, [s * item for s in strides])
-        made = made[tuple(slice(None, None, -1 if d in self.reversed_dims else 1) for d in range(values.ndim))]
+        # The ellipsis keeps an array of rank 0 an array.
+        backwards = tuple(slice(None, None, -1 if d in self.reversed_dims else 1) for d in range(values.ndim))
+        made = made[(*backwards, ...)]
         # Written once where indices meet.
         once = tuple(slice(0, 1) if d in self.repeated_dims else slice(None) for d in range(values.ndim))
         made[once] = values[once]

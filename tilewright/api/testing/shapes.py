@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from math import prod
 
@@ -11,7 +12,7 @@ from hypothesis import assume
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
-from tilewright.api.cli.sizes import entry_symbols, solvable
+from tilewright.api.cli.sizes import entry_symbols, refusal, solvable
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.lin.shapes import is_tensor
 from tilewright.dialects.sym import CastOp, Expr, Relation, RequireOp, SymbolOp, dims_of
@@ -68,16 +69,14 @@ def sizes(
     return st.sampled_from(size_table(tile, low=low, high=high, multiple_of=multiple_of, huge=huge))
 
 
-@st.composite
 def symbol_sizes(
-    draw: st.DrawFn,
     module: ModuleOp,
     entry: str | None = None,
     *,
     tile: int = TILE,
     max_elements: int = MAX_ELEMENTS,
     huge: bool = False,
-) -> dict[str, int]:
+) -> st.SearchStrategy[dict[str, int]]:
     """A size for each symbol of a function's arguments that satisfies all that the module states of them.
 
     `entry` names the function (the first one if None). What `sym.symbol` says (min, max, multiple_of) is kept by
@@ -86,23 +85,58 @@ def symbol_sizes(
     rejected (`hypothesis.assume`). TilewrightError if there is no such function.
     """
     function = _function(module, entry)
-    declared = {op.symbol: op for op in module.ops if isinstance(op, SymbolOp)}
     names = entry_symbols(function)
+    declared = {op.symbol: op for op in module.ops if isinstance(op, SymbolOp) and op.symbol in names}
+    options = {
+        name: size_table(tile, low=op.lower_bound or 0, high=op.upper_bound, multiple_of=op.divisor, huge=huge)
+        for name, op in declared.items()
+    }
     relations = _relations(module, function, frozenset(names))
-    shapes = _shapes(function, frozenset(names))
+    return _solutions(_Scope(declared, options, relations, _shapes(function, frozenset(names)), max_elements))
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """What sizes are drawn for. Its `repr` is short: Hypothesis prints that of every argument."""
+
+    declared: Mapping[str, SymbolOp] = field(repr=False)
+    options: Mapping[str, Sequence[int]] = field(repr=False)
+    """Admissible sizes of each symbol, ascending."""
+    relations: Sequence[Relation] = field(repr=False)
+    shapes: Sequence[Sequence[Expr]] = field(repr=False)
+    max_elements: int = field(repr=False)
+
+    def fitting(self, values: Mapping[str, int]) -> tuple[str, list[int]]:
+        """The next symbol, one that an equation determines if there is any, and the sizes that it can have."""
+        missing = [name for name in self.options if name not in values]
+        solved = solvable(missing, self.relations, values)
+        if solved is None:
+            name, options = missing[0], self.options[missing[0]]
+        else:
+            # What is solved need not stand in the table.
+            name = solved[0]
+            options = [size for size in solved[1] if not refusal(self.declared[name], size)]
+        return name, [n for n in options if self._possible({**values, name: n})]
+
+    def _possible(self, values: Mapping[str, int]) -> bool:
+        """Whether what these values decide holds, and no shape is too large already, the unknown dims counting 1."""
+        try:
+            if not all(r.holds(values) for r in self.relations if r.symbols <= values.keys()):
+                return False
+            known = [[d.evaluate(values) for d in shape if d.symbols <= values.keys()] for shape in self.shapes]
+        except TilewrightError:  # a division by zero
+            return False
+        return all(prod(shape) <= self.max_elements for shape in known)
+
+
+@st.composite
+def _solutions(draw: st.DrawFn, scope: _Scope) -> dict[str, int]:
     values: dict[str, int] = {}
-    while missing := [name for name in names if name not in values]:
-        solved = solvable(missing, relations, values)
-        name, options = solved if solved is not None else (missing[0], _options(declared.get(missing[0]), tile, huge))
-        op = declared.get(name)
-        fitting = [
-            size
-            for size in options
-            if _admissible(op, size) and _possible({**values, name: size}, relations, shapes, max_elements)
-        ]
+    while len(values) < len(scope.options):
+        name, fitting = scope.fitting(values)
         assume(fitting)
         values[name] = draw(st.sampled_from(fitting))
-    return values
+    return {name: values[name] for name in scope.options}
 
 
 def _function(module: ModuleOp, entry: str | None) -> func.FuncOp:
@@ -125,27 +159,3 @@ def _shapes(function: func.FuncOp, names: frozenset[str]) -> list[tuple[Expr, ..
     values = (*function.body.block.args, *(() if returned is None else returned.operands))
     shapes = [dims_of(value.type) for value in values if is_tensor(value.type)]
     return [shape for shape in shapes if all(d.symbols <= names for d in shape)]
-
-
-def _options(op: SymbolOp | None, tile: int, huge: bool) -> Sequence[int]:
-    if op is None:
-        return size_table(tile, huge=huge)
-    return size_table(tile, low=op.lower_bound or 0, high=op.upper_bound, multiple_of=op.divisor, huge=huge)
-
-
-def _admissible(op: SymbolOp | None, size: int) -> bool:
-    low, high, divisor = (0, None, 1) if op is None else (op.lower_bound or 0, op.upper_bound, op.divisor)
-    return size >= low and (high is None or size <= high) and size % divisor == 0
-
-
-def _possible(
-    values: Mapping[str, int], relations: Sequence[Relation], shapes: Sequence[Sequence[Expr]], max_elements: int
-) -> bool:
-    """Whether what these values decide holds, and no shape is too large already, the unknown dims counting 1."""
-    try:
-        if not all(r.holds(values) for r in relations if r.symbols <= values.keys()):
-            return False
-        known = [[d.evaluate(values) for d in shape if d.symbols <= values.keys()] for shape in shapes]
-    except TilewrightError:  # a division by zero
-        return False
-    return all(prod(shape) <= max_elements for shape in known)
