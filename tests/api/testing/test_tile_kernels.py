@@ -117,7 +117,7 @@ VARIETY: dict[str, str] = {
     "shared layout by hand": r"shared, #tile\.strided<\[",
     "shared layout left open": r"\], \w+, shared>",
     "turned or padded": r"shared, #tile\.strided<\[1, \d",
-    "shared buffer used twice": r"(?s)to (%s\d+) .*to \1 ",
+    "shared buffer used twice": r"(?s)to (%s\d+)\b.*to \1\b",
     "part of a shared buffer": r"tile\.copy %s\d+\[",
     "result by way of shared memory": r"tile\.copy %(?:f|t|acc)\d+ to %s\d",
     "barrier by hand": r"tile\.sync",
