@@ -148,6 +148,8 @@ PASSES: dict[str, PassEntry] = entries(TENSOR_PASSES + CHECKS + TILE_PASSES, "ti
 
 _registered: dict[str, type[ModulePass]] = {}  # filled by `register_pass` alone, for the life of the process
 
+_others: list[str] = []  # what else was registered, such as targets; filled by `note_registration` alone
+
 _PassT = TypeVar("_PassT", bound="type[ModulePass]")
 
 
@@ -159,7 +161,7 @@ def register_pass(cls: _PassT) -> _PassT:
     after it was imported by name.
     """
     known = _registered.get(cls.name)
-    taken = known is not None and _place(known) != _place(cls)
+    taken = known is not None and place_of(known) != place_of(cls)
     if cls.name in PASSES or cls.name in LOWERING_NAMES or taken:
         raise TilewrightError(
             f"there is a pass {cls.name} already; {cls.__module__}.{cls.__qualname__} needs a name of its own"
@@ -168,7 +170,12 @@ def register_pass(cls: _PassT) -> _PassT:
     return cls
 
 
-def _place(cls: type) -> tuple[str, str]:
+def note_registration(name: str) -> None:
+    """Say that something that is no pass was registered, so that a file with nothing else in it counts as one."""
+    _others.append(name)
+
+
+def place_of(cls: type) -> tuple[str, str]:
     """Where a class is defined: the file (or module, without one) and the name in it."""
     file = getattr(sys.modules.get(cls.__module__), "__file__", None)
     return (cls.__module__ if file is None else str(Path(file).resolve()), cls.__qualname__)
@@ -182,6 +189,8 @@ def registered_passes() -> dict[str, type[ModulePass]]:
 def load_passes_from(path: Path) -> list[str]:
     """Import a Python file by its path, and return the names of the passes that it registers with `@register_pass`.
 
+    A file may register targets instead (`@register_target`); their names are not returned.
+
     The file is a module of its own, named after its path, so that two files of one name do not meet; loading a file
     again replaces its passes. It runs with the rights of the process: load files that you trust. Raises
     TilewrightError, at the file's line where there is one, when there is no such file, it does not parse, it raises
@@ -191,7 +200,7 @@ def load_passes_from(path: Path) -> list[str]:
         raise TilewrightError(f"cannot load passes: there is no file {path}")
     digest = hashlib.sha256(str(path.resolve()).encode("utf-8", "surrogatepass")).hexdigest()[:8]
     name = f"tilewright_loaded_{re.sub(r'[^A-Za-z0-9_]', '_', path.stem)}_{digest}"
-    before = dict(_registered)
+    before, others = dict(_registered), len(_others)
     module = ModuleType(name)
     module.__file__ = str(path)
     sys.modules[name] = module  # dataclasses look their module up while the class is made
@@ -199,7 +208,7 @@ def load_passes_from(path: Path) -> list[str]:
         code = compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
         exec(code, module.__dict__)
         found = [each for each, cls in _registered.items() if before.get(each) is not cls]
-        if not found:
+        if not found and len(_others) == others:
             raise TilewrightError(f"{path} registers no pass: decorate its classes with @register_pass")
     except BaseException as error:
         del sys.modules[name]

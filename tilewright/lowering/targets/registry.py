@@ -1,7 +1,8 @@
 """What a module can be written as, by name, for `-t`: `TARGETS["cuda"]()` imports and returns the class.
 
-A target from elsewhere becomes known when a module that the program imports decorates it with `@register_target`, or
-when an installed package names it in the entry point group `tilewright.targets`. A name of ours is never taken over.
+A target from elsewhere becomes known when a module that the program imports, or a file that `--load` runs, decorates it
+with `@register_target`, or when an installed package names it in the entry point group `tilewright.targets`. A name of
+ours is never taken over.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from tilewright.diagnostics import TilewrightError
+from tilewright.passes.registry import note_registration, place_of
 
 if TYPE_CHECKING:
     from xdsl.utils.target import Target
@@ -36,12 +38,12 @@ _TargetT = TypeVar("_TargetT", bound="type[Target]")
 def register_target(cls: _TargetT) -> _TargetT:
     """Class decorator: make a target known by its name in this process. TilewrightError when the name is taken."""
     known = _registered.get(cls.name)
-    same_place = known is not None and (known.__module__, known.__qualname__) == (cls.__module__, cls.__qualname__)
-    if cls.name in _OWN or (known is not None and not same_place):
+    if cls.name in _OWN or (known is not None and place_of(known) != place_of(cls)):
         raise TilewrightError(
             f"there is a target {cls.name} already; {cls.__module__}.{cls.__qualname__} needs a name of its own"
         )
     _registered[cls.name] = cls
+    note_registration(cls.name)
     return cls
 
 
