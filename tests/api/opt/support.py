@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import warnings
 from dataclasses import dataclass
+from typing import Any, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, UnitAttr
@@ -64,6 +65,10 @@ class Misbehave(ModulePass):
             case "interrupt":
                 function.attributes["touched"] = UnitAttr()
                 raise KeyboardInterrupt
+            case "rename":
+                function.properties["sym_name"] = StringAttr("renamed")
+            case "unprintable":
+                function.attributes["x"] = cast(Any, object())
             case "erase":
                 function.detach()
                 function.erase()

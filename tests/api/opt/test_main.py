@@ -181,6 +181,13 @@ def test_a_pass_that_breaks_the_module_is_named_and_located() -> None:
     assert line.endswith("(after pass 'test-misbehave')")
 
 
+@pytest.mark.parametrize("more", [(), ("--print-ir-after-all",), ("--print-op-generic",)])
+def test_what_cannot_be_printed_is_one_line(more: tuple[str, ...]) -> None:
+    code, out, err = run("-p", "test-misbehave{how=unprintable}", *more)
+    assert (code, out) == (1, "")
+    assert one_line_of(err).startswith("error: 'builtin.module' cannot be printed: AttributeError")
+
+
 def test_without_verify_each_only_the_end_is_verified() -> None:
     code, _, err = run("-p", "test-misbehave{how=break},test-misbehave", "--no-verify-each")
     assert code == 1

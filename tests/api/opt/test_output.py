@@ -73,6 +73,10 @@ def test_what_is_no_file_is_written_as_it_is(tmp_path: Path) -> None:
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
+def test_a_pipe_of_the_shell_is_written() -> None:
+    assert shell("$OPT -o >(cat >&2) && wait $!", IDENTITY) == (0, "", PRINTED)
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
 def test_a_full_disk_is_one_line() -> None:
     code, _, err = run("-o", "/dev/full")

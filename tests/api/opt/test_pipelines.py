@@ -72,6 +72,7 @@ def test_a_function_that_a_pass_breaks_is_named() -> None:
     [
         ("erase", "expected one 'func.func' as before, got nothing: run the pass on the module"),
         ("add", "expected one 'func.func' as before, got 'func.func', 'func.func': run the pass on the module"),
+        ("rename", "it would rename @g to @renamed: run the pass on the module"),
         ("declare", "it would add 'sym.symbol' to the module: run the pass on the module"),
     ],
 )
@@ -132,6 +133,10 @@ def test_passes_as_options_are_a_pipeline_in_order() -> None:
     ("argv", "message"),
     [
         (("--cse", "-p", "cse"), "expected -p or passes as options, got both: -p and '--cse'"),
+        (("-p", "cse", "--pass-pipeline=cse"), "option '--pass-pipeline' is given twice"),
+        (("-o", "a", "-ob"), "option '-o' is given twice"),
+        (("--crash-reproducer=",), "option '--crash-reproducer' needs a value"),
+        (("--print-ir-tree-dir", ""), "option '--print-ir-tree-dir' needs a value"),
         (("--canonicalise",), "unknown option '--canonicalise'; did you mean '--canonicalize'?"),
         (("-split-input-fil",), "unknown option '-split-input-fil'"),
         (("--verify-each=maybe",), "option '--verify-each' takes true or false, got 'maybe'"),

@@ -74,6 +74,16 @@ def test_verification_is_as_it_was(tmp_path: Path) -> None:
     assert "--no-verify-each" in file.read_text(encoding="utf-8")
 
 
+def test_the_first_of_several_failures_is_reproduced(tmp_path: Path) -> None:
+    file = tmp_path / "r.mlir"
+    text = f"{IDENTITY}// -----\n{TWO}"
+    argv = ("-p", "test-misbehave{how=crash}", "--split-input-file", f"--crash-reproducer={file}")
+    code, _, err = run(*argv, text=text)
+    assert code == 1
+    assert [line.split(":")[0] for line in err.splitlines()] == ["error", "note", "error"]
+    assert "@g" not in file.read_text(encoding="utf-8")
+
+
 def test_a_reproducer_that_cannot_be_written_hides_no_failure(tmp_path: Path) -> None:
     code, _, err = run("-p", "test-misbehave{how=error}", f"--crash-reproducer={tmp_path}/no/r.mlir")
     assert code == 1

@@ -66,6 +66,23 @@ _NAMES: dict[str, Any] = {"action": "append", "default": [], "metavar": "PASS,..
 """How an option that takes names of passes is declared; argparse copies the list before it appends."""
 
 
+class _Once(argparse.Action):
+    """Stores a value, and refuses a second one and an empty one: the one that lost would be missed."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        if getattr(namespace, self.dest, None) is not self.default:
+            parser.error(f"option '{option_string}' is given twice")
+        if not values and self.dest != "passes":
+            parser.error(f"option '{option_string}' needs a value")
+        setattr(namespace, self.dest, values)
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise TilewrightError(f"{message} (see --help)")
@@ -83,9 +100,26 @@ def make_parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("file", nargs="?", default="-", metavar="FILE", help="IR text; default: -, standard input")
-    add("-p", "--pass-pipeline", dest="passes", default="", metavar="PIPELINE", help="passes: 'a{option=1},b'")
-    add("-t", "--target", default=None, metavar="TARGET", help="emit with a target instead of printing IR")
-    add("-o", "--output", default="-", metavar="FILE", help="write the result there; default: standard output")
+    add(
+        "-p",
+        "--pass-pipeline",
+        action=_Once,
+        dest="passes",
+        default="",
+        metavar="PIPELINE",
+        help="passes: 'a{option=1},b'",
+    )
+    add(
+        "-t", "--target", action=_Once, default=None, metavar="TARGET", help="emit with a target instead of printing IR"
+    )
+    add(
+        "-o",
+        "--output",
+        action=_Once,
+        default="-",
+        metavar="FILE",
+        help="write the result there; default: standard output",
+    )
     add("--load", action="append", default=[], metavar="FILE.py", help="run a Python file that registers passes")
 
     show = parser.add_argument_group("what is shown")
@@ -100,7 +134,9 @@ def make_parser() -> argparse.ArgumentParser:
     show.add_argument(
         "--print-ir-module-scope", action="store_true", help="dump the module where a pass runs on one function"
     )
-    show.add_argument("--print-ir-tree-dir", metavar="DIR", help="dump into numbered files below DIR instead")
+    show.add_argument(
+        "--print-ir-tree-dir", action=_Once, metavar="DIR", help="dump into numbered files below DIR instead"
+    )
     show.add_argument(
         "--dump-pass-pipeline", action="store_true", help="print the pipeline with all options on standard error"
     )
@@ -134,7 +170,10 @@ def make_parser() -> argparse.ArgumentParser:
 
     fail = parser.add_argument_group("when a pass fails")
     fail.add_argument(
-        "--crash-reproducer", metavar="FILE", help="write the IR before the failing pass and that pass to FILE"
+        "--crash-reproducer",
+        action=_Once,
+        metavar="FILE",
+        help="write the IR before the failing pass and that pass to FILE",
     )
     fail.add_argument("--run-reproducer", action="store_true", help="run the pipeline that stands in the input")
 

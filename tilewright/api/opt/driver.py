@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import StringIO
 from typing import TYPE_CHECKING
 
@@ -38,6 +38,8 @@ class Driver:
     pipeline: list[Step]
     target: Target | None
     stopwatch: Stopwatch
+    reproduced: list[str] = field(default_factory=list[str])
+    """The reproducer that was written: the first failure's, where parts of a split input fail one after another."""
 
     def run(self, text: str, filename: str, ctx: Context, diagnostics: Diagnostics, dumps: Dumps) -> str:
         """Return the text that the part becomes: IR, or what the target emits. Raises TilewrightError."""
@@ -66,6 +68,7 @@ class _Run:
         self.arguments = driver.arguments
         self.pipeline = driver.pipeline
         self.stopwatch = driver.stopwatch
+        self.reproduced = driver.reproduced
         self.module = module
         self.ctx = ctx
         self.diagnostics = diagnostics
@@ -84,7 +87,7 @@ class _Run:
                     function = self._step(inner, function, step, verify_all=False)
             if last:
                 # What ran before each function was verified as it stood; now the module is asked as a whole.
-                with self.stopwatch.measuring("verify"):
+                with _after(f"'{step}'"), self.stopwatch.measuring("verify"):
                     verify_module(self.module)
 
     def _step(self, step: PassStep, op: Operation, nest: NestStep | None, *, verify_all: bool) -> Operation:
@@ -93,7 +96,7 @@ class _Run:
         dumps.before(name, op, module)
         text_before = print_op(op, arguments) if dumps.on_change_only and dumps.wants_after(name) else None
         levels = self._levels_before() if arguments.verify_each else None
-        before = module.clone() if arguments.crash_reproducer is not None else None
+        before = module.clone() if arguments.crash_reproducer is not None and not self.reproduced else None
         label = name if nest is None else f"{nest.anchor}({name})"
         where = f"'{name}'" if nest is None else f"'{name}' on '{op.name}' @{symbol_of(op)}"
         left = op
@@ -167,6 +170,7 @@ class _Run:
         except TilewrightError as failure:
             self.diagnostics.hint_later(f"no reproducer: {failure.message}")
         else:
+            self.reproduced.append(path)
             self.diagnostics.hint_later(f"the reproducer is '{path}': {command(path, self.arguments)}")
 
 
@@ -186,7 +190,7 @@ def _bugs_named(who: str, kind: str, arguments: OptArguments) -> Generator[None]
         raise TilewrightError(f"{who}: the program is nested too deeply") from error
     except MemoryError as error:
         raise TilewrightError(f"{who}: out of memory") from error
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, GeneratorExit) as error:
         detail = one_line(str(error))
         what = f"{type(error).__name__}: {detail}" if detail else type(error).__name__
         more = "--debug shows the traceback"

@@ -36,15 +36,23 @@ _MAX_FILE_NAME = 100
 """Characters of a symbol in a file name; file systems take 255 bytes in all."""
 
 
+class Unprintable(TilewrightError):
+    """IR that a pass has left in such a state that it has no text, although it may verify."""
+
+
 def print_op(op: Operation, arguments: OptArguments, *, generic: bool = False) -> str:
-    """Return an op as the command line asks for, or in generic form, with a newline at the end."""
+    """Return an op as the command line asks for, or in generic form, with a newline at the end; may be Unprintable."""
     output = StringIO()
     printer = Printer(
         stream=output,
         print_generic_format=generic or arguments.print_op_generic,
         print_debuginfo=arguments.print_debuginfo,
     )
-    printer.print_op(op)
+    try:
+        printer.print_op(op)
+    except Exception as error:
+        detail = one_line(f"{type(error).__name__}: {error}")
+        raise Unprintable(f"'{op.name}' cannot be printed: {detail} (--debug shows the traceback)") from error
     output.write("\n")
     return output.getvalue()
 
@@ -90,10 +98,8 @@ class Dumps:
             return
         try:
             self._dump(f"After {name} Failed", name, op, module)
-        except TilewrightError:
-            raise
-        except Exception as error:
-            self.say(f"// the module cannot be printed: {one_line(str(error))}\n")
+        except Unprintable as error:
+            self.say(f"// {error.message}\n")
 
     def _selected(self, name: str) -> bool:
         """Whether dumps after this pass are asked for; modifiers alone, or a tree of files alone, mean all passes."""

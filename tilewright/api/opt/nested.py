@@ -42,6 +42,7 @@ def run_alone(module_pass: ModulePass, ctx: Context, module: ModuleOp, target: O
     target.detach()
     alone = ModuleOp([*declarations, target], attributes=dict(module.attributes))
     alone.location = module.location
+    name = symbol_of(target)
     result = target
     try:
         module_pass.apply(ctx, alone)
@@ -52,6 +53,10 @@ def run_alone(module_pass: ModulePass, ctx: Context, module: ModuleOp, target: O
             made = ", ".join(f"'{op.name}'" for op in left) or "nothing"
             raise TilewrightError(
                 f"expected one '{target.name}' as before, got {made}: run the pass on the module", location_of(target)
+            )
+        if symbol_of(result) != name:
+            raise TilewrightError(
+                f"it would rename @{name} to @{symbol_of(result)}: run the pass on the module", location_of(target)
             )
         added = [op for op in alone.body.block.ops if is_declaration(op) and op not in declarations]
         if added:

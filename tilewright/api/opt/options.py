@@ -21,6 +21,7 @@ from tilewright.api.opt.pipeline_text import BARE_VALUE, Spec, Value
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.source_text import one_line
 from tilewright.dialects.suggest import did_you_mean
+from tilewright.passes.options import option_text
 
 if TYPE_CHECKING:
     from xdsl.utils.arg_spec import ArgSpecConvertible
@@ -179,7 +180,7 @@ def value_text(value: object) -> str | None:
 
 def _scalar_text(value: object) -> str:
     if isinstance(value, Enum):
-        return _word(_member_text(value))
+        return _word(option_text(value))
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
@@ -191,10 +192,6 @@ def _word(text: str, *, quote: bool = False) -> str:
     if not quote and BARE_VALUE.fullmatch(text):
         return text
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _member_text(member: Enum) -> str:
-    return member.value if isinstance(member.value, str) else member.name.lower().replace("_", "-")
 
 
 def _accepts(hint: Any) -> Accepts:
@@ -218,7 +215,7 @@ def _accepts(hint: Any) -> Accepts:
     if hint is types.NoneType:
         return Accepts(optional=True)
     if isinstance(hint, type) and issubclass(hint, Enum):
-        return Accepts(choices=tuple((_member_text(member), member) for member in hint))
+        return Accepts(choices=tuple((option_text(member), member) for member in hint))
     if hint in _SCALARS:
         return Accepts(frozenset({hint}))
     raise TilewrightError(f"an option of type {hint} has no text")

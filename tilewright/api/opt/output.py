@@ -30,14 +30,15 @@ def reason(error: OSError | ValueError) -> str:
 
 
 def _write(data: bytes, path: Path) -> None:
-    target = Path(os.path.realpath(path))
     mode: int | None = None
-    if target.exists():
-        mode = target.stat().st_mode
-        # A file that may not be written is not replaced either, though its folder would allow that.
-        if not stat.S_ISREG(mode) or not os.access(target, os.W_OK):
-            target.write_bytes(data)
+    if path.exists():
+        mode = path.stat().st_mode
+        # A file that may not be written is not replaced either, though its folder would allow that. A pipe of the
+        # shell, such as /dev/fd/63, is a link to a name that is no path.
+        if not stat.S_ISREG(mode) or not os.access(path, os.W_OK):
+            path.write_bytes(data)
             return
+    target = Path(os.path.realpath(path))
     try:
         handle, temporary = tempfile.mkstemp(prefix=f".{target.name[:100]}.", suffix=".tmp", dir=target.parent)
     except PermissionError:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import tilewright
-from tilewright.api.opt.dumps import print_op
+from tilewright.api.opt.dumps import Unprintable, print_op
 from tilewright.api.opt.output import write_file
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.source_text import LineTable, one_line
@@ -56,7 +56,7 @@ def write_reproducer(path: str, module: ModuleOp, pipeline: str, failure: str, a
     options += loading(arguments)
     try:
         text = print_op(module, arguments)
-    except Exception:
+    except Unprintable:
         # IR that no verifier has seen may have no custom form.
         text = print_op(module, arguments, generic=True)
     lines = [
