@@ -28,7 +28,7 @@ from tests.mutants.mapping import CoverageMap, package_digest, test_file_digests
 from tests.mutants.mutants import Mutant, all_mutants, all_sites
 from tests.mutants.report import equivalents, line_of, passes, report
 from tests.mutants.results import Result, Results
-from tests.mutants.running import Control, ControlFailed, Outcome, Worker
+from tests.mutants.running import SECONDS, Control, ControlFailed, Outcome, Worker
 from tests.mutants.trees import ROOT, project_files
 
 FOLDER: Final = ROOT / ".mutants"
@@ -64,6 +64,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--keep-map", action="store_true", help="use the map of tests there is, though files changed")
     parser.add_argument("--workers", type=int, default=min(2, os.cpu_count() or 1), help="mutants at a time (2)")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="for each mutant (40); more on a busy machine")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where the map and the results are kept")
     return parser.parse_args(arguments)
 
@@ -108,7 +109,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     wanted = find(mutants, options.only) if options.only else mutants
     todo = [m for m in wanted if options.only or options.control or results.is_open(m, tree)][: options.first]
-    complete = Runner(known, results, tree, options.workers, control=options.control).run(todo)
+    complete = Runner(known, results, tree, options).run(todo)
     if options.control or options.only or options.first:
         return 0 if complete else 1
     print(report(mutants, results, tree, why))
@@ -118,8 +119,11 @@ def main(arguments: list[str] | None = None) -> int:
 class Runner:
     """Runs mutants, a few at a time, and tells how it goes."""
 
-    def __init__(self, known: CoverageMap, results: Results, tree: str, workers: int, *, control: bool) -> None:
-        self.known, self.results, self.tree, self.count, self.control = known, results, tree, workers, control
+    def __init__(self, known: CoverageMap, results: Results, tree: str, options: argparse.Namespace) -> None:
+        self.known, self.results, self.tree = known, results, tree
+        self.count: int = options.workers
+        self.control: bool = options.control
+        self.seconds: float = options.seconds
         self.confirmed = Control()
         self.workers: queue.SimpleQueue[Worker] = queue.SimpleQueue()
         self.stopping = threading.Event()
@@ -157,10 +161,10 @@ class Runner:
             if self.stopping.is_set():
                 return None
             if self.control:
-                return worker.run(None, tests)
-            outcome = worker.run(mutant, tests)
+                return worker.run(None, tests, self.seconds)
+            outcome = worker.run(mutant, tests, self.seconds)
             if not self.stopping.is_set():
-                self.confirmed.confirm(worker, outcome, tests)
+                self.confirmed.confirm(worker, outcome, tests, self.seconds)
             return None if self.stopping.is_set() else outcome
         finally:
             self.workers.put(worker)
@@ -184,4 +188,7 @@ class Runner:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except BrokenPipeError:  # `--list | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

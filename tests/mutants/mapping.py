@@ -151,7 +151,10 @@ def up_to_date(folder: Path, *, workers: int, keep: bool, say: Callable[[str], N
         say(f"map: running {len(stale)} of {len(now)} test files under coverage, once")
         started = time.monotonic()
         _trace(sorted(stale), known, workers)
-        say(f"map: {len(known.tests)} tests, {len(known.left_out)} not passed, {time.monotonic() - started:.0f} s")
+        say(f"map: {len(known.tests)} tests reach the two rooms; {time.monotonic() - started:.0f} s")
+        failed = sorted(name for name, outcome in known.left_out.items() if outcome != "skipped")
+        if failed:
+            say(f"map: {len(failed)} tests fail without any mutant and are left out, {failed[0]} among them")
     known.save(path)
     return known
 

@@ -136,7 +136,7 @@ class Control:
     known: dict[str, bool] = field(default_factory=dict[str, bool])
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def confirm(self, worker: Worker, outcome: Outcome, tests: Sequence[KnownTest]) -> None:
+    def confirm(self, worker: Worker, outcome: Outcome, tests: Sequence[KnownTest], seconds: float = SECONDS) -> None:
         """Raise ControlFailed if the test that caught a mutant fails in the same copy without it."""
         test = next((t for t in tests if t.name == outcome.by), None)
         if outcome.verdict not in ("caught", "timeout"):
@@ -146,7 +146,7 @@ class Control:
         with self._lock:
             passed = self.known.get(test.name)
         if passed is None:
-            passed = worker.run(None, [test]).verdict == "survived"
+            passed = worker.run(None, [test], seconds).verdict == "survived"
             with self._lock:
                 self.known[test.name] = passed
         if not passed:
