@@ -12,10 +12,11 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.api.cli.arguments import CliArguments
-from tilewright.api.cli.program import read_program
+from tilewright.api.cli.program import entry_of, read_module
 from tilewright.api.cli.sizes import choose_sizes, parse_dims
 from tilewright.api.diagnostics_cli import FAILURE, Console
 from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.host.ops import FuncOp
 from tilewright.runtime.arguments import intake
 from tilewright.runtime.backends.reference import ReferenceBackend
 from tilewright.runtime.compile import compile_module
@@ -36,9 +37,9 @@ class Call:
     inputs: list[Any]
 
 
-def prepare(console: Console, arguments: CliArguments) -> Call:
-    """Read the program, choose its sizes, and load or make up the arguments."""
-    module, function = read_program(console, arguments)
+def prepare(module: ModuleOp, arguments: CliArguments) -> Call:
+    """Take the program's entry, choose its sizes, and load or make up the arguments."""
+    function = entry_of(module, arguments)
     parameters = [parameter_of(a.type, a.name_hint or f"arg{n}") for n, a in enumerate(function.body.block.args)]
     given = [_load(path, p, n) for n, (path, p) in enumerate(zip(arguments.inputs, parameters, strict=False))]
     if len(arguments.inputs) > len(parameters):
@@ -53,7 +54,12 @@ def prepare(console: Console, arguments: CliArguments) -> Call:
 
 def execute(console: Console, arguments: CliArguments) -> int:
     """Run the program; 0, or 1 where `--check` or `--bisect-shapes` finds a difference."""
-    call = prepare(console, arguments)
+    module = read_module(console, arguments)
+    if any(isinstance(op, FuncOp) for op in module.ops):
+        from tilewright.api.cli.run_tiles import run_tiles
+
+        return run_tiles(console, arguments, module)
+    call = prepare(module, arguments)
     if arguments.bisect_shapes:
         from tilewright.api.cli.bisect_shapes import bisect_shapes
 

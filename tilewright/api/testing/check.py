@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.api.testing.execute import (
@@ -28,6 +29,7 @@ from tilewright.api.testing.execute import (
     parse,
     planned,
 )
+from tilewright.api.testing.oracle import differs, zero_signs
 from tilewright.api.testing.places import Place
 from tilewright.api.testing.program import Program
 from tilewright.api.testing.subject import Subject
@@ -43,7 +45,6 @@ from tilewright.lowering import pipelines
 from tilewright.passes.verify_dims import VerifyDimsPass
 from tilewright.passes.verify_facts import VerifyFactsPass
 from tilewright.runtime.reference import ReferenceValue
-from tilewright.runtime.reference.bounded import distance
 from tilewright.runtime.tile_interpreter.host import interpret_host
 
 Kernels = Mapping[str, TileKernelOp | SimtKernelOp]
@@ -85,6 +86,8 @@ class Meaning:
     module: ModuleOp
     inputs: list[Any]
     expected: list[ReferenceValue]
+    signs: tuple[bool, ...] = ()
+    """For each result whether the sign of its zeros is promised; empty where none is."""
 
 
 def meaning_of(program: Program) -> Meaning:
@@ -93,11 +96,15 @@ def meaning_of(program: Program) -> Meaning:
         module = parse(program)
         inputs = arguments_of(program, module)
         if level_of(module) == "tensor":
-            return Meaning(program, module, inputs, oracle(module, inputs, program.sizes))
+            return Meaning(program, module, inputs, oracle(module, inputs, program.sizes), _signs(module))
         if program.meaning:
             stated = parse_module(program.meaning, "meaning.mlir", context())
-            return Meaning(program, module, inputs, oracle(stated, inputs, program.sizes))
+            return Meaning(program, module, inputs, oracle(stated, inputs, program.sizes), _signs(stated))
         return Meaning(program, module, inputs, [_tolerant(module, r) for r in interpret_host(module, None, inputs)])
+
+
+def _signs(module: ModuleOp) -> tuple[bool, ...]:
+    return next((zero_signs(op) for op in module.ops if isinstance(op, func.FuncOp)), ())
 
 
 def check(subject: Subject, place: Place | None, program: Program, *, to_sim: bool = True) -> bool:
@@ -143,13 +150,13 @@ def _in_tensor(subject: Subject, place: Place, meaning: Meaning, to_sim: bool) -
     if level_of(after) == "tensor":
         with _during(Raised, f"{what}, in the reference"):
             results = [r.rounded for r in oracle(after, meaning.inputs, meaning.program.sizes)]
-        _compare(results, meaning.expected, f"{what}, in the reference")
+        compare_results(results, meaning, f"{what}, in the reference")
         if not to_sim:
             return True
     else:
         with _during(Raised, f"{what}, in the tile interpreter"):
             results = interpret_host(after, None, meaning.inputs)
-        _compare(results, meaning.expected, f"{what}, in the tile interpreter")
+        compare_results(results, meaning, f"{what}, in the tile interpreter")
     with _during(Raised, f"{what}, in the rest of the pipeline"):
         rest = place.following(subject.pass_names)
         if level_of(after) == "tile":
@@ -180,7 +187,7 @@ def _in_tile(subject: Subject, place: Place, meaning: Meaning) -> bool:
     if all(level_of(module) == "tile" for module in after.values()):
         with _during(Raised, f"{what}, in the tile interpreter"):
             results = call.interpret({site: kernel_of(module) for site, module in after.items()})
-        _compare(results, meaning.expected, f"{what}, in the tile interpreter")
+        compare_results(results, meaning, f"{what}, in the tile interpreter")
     with _during(Raised, f"{what}, in the rest of the pipeline"):
         for module in after.values():
             pipelines.run(module, context(), place.following(subject.pass_names))
@@ -201,7 +208,7 @@ def _instances(subject: Subject, before: ModuleOp, after: ModuleOp, meaning: Mea
                 raise TilewrightError(f"expected a kernel @{site}, got {len(found)}")
             kernels[site] = found[0]
         results = call.interpret(kernels)
-    _compare(results, meaning.expected, f"{what}, in the tile interpreter")
+    compare_results(results, meaning, f"{what}, in the tile interpreter")
     with _during(Raised, f"{what}, in the rest of the pipeline"):
         for site, kernel in kernels.items():
             facts = [op.clone() for op in after.ops if isinstance(op, SymbolOp | RequireOp)]
@@ -226,7 +233,8 @@ def _sim_against_cpu(meaning: Meaning) -> None:
     with _during(Raised, "on the CPU"):
         computed = call.compute(kernels)
     exact = [ReferenceValue(_wide(r), r, _no_error(r)) for r in simulated]
-    _compare(computed, exact, "on the CPU, against the simulator")
+    same = replace(meaning, expected=exact, signs=(True,) * len(exact))
+    compare_results(computed, same, "on the CPU, against the simulator")
 
 
 def _simulated(
@@ -239,7 +247,7 @@ def _simulated(
         if isinstance(raised.__cause__, Faults):
             raise Faulty(str(raised)) from None
         raise
-    _compare(results, meaning.expected, what)
+    compare_results(results, meaning, what)
 
 
 def _apply(subject: Subject, module: ModuleOp) -> None:
@@ -261,23 +269,26 @@ def _changed(subject: Subject, before: ModuleOp, after: ModuleOp) -> bool:
     return not same
 
 
-def _compare(results: Sequence[Array], expected: Sequence[ReferenceValue], what: str) -> None:
-    """Raise Wrong at the first element beyond its bound."""
-    if len(results) != len(expected):
-        raise Wrong(f"{what}: expected {len(expected)} results, got {len(results)}")
-    for number, (got, want) in enumerate(zip(results, expected, strict=True)):
-        difference = first_difference(got, want)
+def compare_results(results: Sequence[Array], meaning: Meaning, what: str) -> None:
+    """Raise Wrong at the first element that is not what the program means."""
+    if len(results) != len(meaning.expected):
+        raise Wrong(f"{what}: expected {len(meaning.expected)} results, got {len(results)}")
+    signs = meaning.signs or (False,) * len(results)
+    for number, (got, want, sign) in enumerate(zip(results, meaning.expected, signs, strict=True)):
+        difference = first_difference(got, want, sign)
         if difference is not None:
             raise Wrong(f"{what}: result {number}{difference}")
 
 
-def first_difference(got: Array, want: ReferenceValue) -> str | None:
-    """`[0, 3]: expected 1.5 within 1e-06, got nan (2 of 33 elements differ)`, or None where all are within bounds."""
+def first_difference(got: Array, want: ReferenceValue, zero_sign: bool = False) -> str | None:
+    """` at [0, 3]: expected 1.5 within 1e-06, got nan (2 of 33 elements differ)`, or None where all is as it should be.
+
+    With `zero_sign` a zero must have the sign of the one that is expected.
+    """
     if got.shape != want.rounded.shape or got.dtype != want.rounded.dtype:
         expected = f"{list(want.rounded.shape)} of {want.rounded.dtype}"
         return f": expected shape {expected}, got {list(got.shape)} of {got.dtype}"
-    with np.errstate(all="ignore"):
-        beyond = distance(_wide(got), _wide(want.value)) > want.bound
+    beyond = differs(got, want, zero_signs=zero_sign)
     if not np.any(beyond):
         return None
     index = tuple(int(i) for i in np.argwhere(beyond)[0])
