@@ -150,7 +150,9 @@ def up_to_date(folder: Path, *, workers: int, keep: bool, say: Callable[[str], N
     if stale:
         say(f"map: running {len(stale)} of {len(now)} test files under coverage, once")
         started = time.monotonic()
-        _trace(sorted(stale), known, workers)
+        with tempfile.TemporaryDirectory(prefix="mutants-map-") as name:
+            copy_project(Path(name) / "tree")
+            trace(Path(name), sorted(stale), known, workers)
         say(f"map: {len(known.tests)} tests reach the two rooms; {time.monotonic() - started:.0f} s")
         failed = sorted(name for name, outcome in known.left_out.items() if outcome != "skipped")
         if failed:
@@ -159,32 +161,29 @@ def up_to_date(folder: Path, *, workers: int, keep: bool, say: Callable[[str], N
     return known
 
 
-def _trace(test_files: list[str], into: CoverageMap, workers: int) -> None:
-    """Run test files under coverage in a copy of the project, and add what they ran to the map."""
-    with tempfile.TemporaryDirectory(prefix="mutants-map-") as name:
-        scratch = Path(name)
-        tree, data = scratch / "tree", scratch / "data"
-        data.mkdir()
-        copy_project(tree)
-        include = [f"{tree}/{PACKAGE}/{room}/*" for room in ROOMS] + [f"{tree}/{PACKAGE}/{f}" for f in HEADER_READERS]
-        config = scratch / "coveragerc"
-        config.write_text(COVERAGE_CONFIG.format(folder=data, include=", ".join(include)), encoding="utf-8")
-        command = [python(), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "tests.mutants.tracing"]
-        command += ["-n", str(workers)] if workers > 1 else []
-        env = environment(
-            tree,
-            scratch,
-            first_on_path=str(tree / OWN_FOLDER / "subprocesses"),
-            COVERAGE_PROCESS_START=str(config),
-            TILEWRIGHT_MUTANTS_TRACE=str(data),
-            TILEWRIGHT_MUTANTS_TEST="",
-        )
-        done = subprocess.run(
-            [*command, *test_files], cwd=tree, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
-        if done.returncode not in (0, 1):
-            raise RuntimeError(f"pytest could not make the map:\n{done.stdout[-4000:]}")
-        _read(data, tree, into)
+def trace(scratch: Path, test_files: list[str], into: CoverageMap, workers: int) -> None:
+    """Run test files under coverage in `scratch/tree`, a copy of the project, and add what they ran to the map."""
+    tree, data = scratch / "tree", scratch / "data"
+    data.mkdir()
+    include = [f"{tree}/{PACKAGE}/{room}/*" for room in ROOMS] + [f"{tree}/{PACKAGE}/{f}" for f in HEADER_READERS]
+    config = scratch / "coveragerc"
+    config.write_text(COVERAGE_CONFIG.format(folder=data, include=", ".join(include)), encoding="utf-8")
+    command = [python(), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "tests.mutants.tracing"]
+    command += ["-n", str(workers)] if workers > 1 else []
+    env = environment(
+        tree,
+        scratch,
+        first_on_path=str(tree / OWN_FOLDER / "subprocesses"),
+        COVERAGE_PROCESS_START=str(config),
+        TILEWRIGHT_MUTANTS_TRACE=str(data),
+        TILEWRIGHT_MUTANTS_TEST="",
+    )
+    done = subprocess.run(
+        [*command, *test_files], cwd=tree, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    if done.returncode not in (0, 1):
+        raise RuntimeError(f"pytest could not make the map:\n{done.stdout[-4000:]}")
+    _read(data, tree, into)
 
 
 def _read(data: Path, tree: Path, into: CoverageMap) -> None:

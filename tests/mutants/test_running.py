@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from tests.mutants.mapping import KnownTest
+from tests.mutants.mapping import CoverageMap, KnownTest, trace
 from tests.mutants.mutants import Mutant
 from tests.mutants.running import Control, ControlFailed, Outcome, Worker
 from tests.mutants.trees import ROOT
@@ -38,6 +38,16 @@ def worker(tmp_path_factory: pytest.TempPathFactory) -> Worker:
     (tree / "tests/test_count.py").write_text(TESTS)
     (tree / "pytest.ini").write_text("[pytest]\naddopts = --import-mode=importlib\npythonpath = .\n")
     return Worker(folder, patience=2.0)
+
+
+def test_the_map_says_which_lines_a_test_runs(worker: Worker) -> None:
+    known = CoverageMap()
+    trace(worker.folder, ["tests/test_count.py"], known, workers=1)
+    # The head of the function runs at import, and belongs to no test.
+    assert {name: test.lines for name, test in known.tests.items()} == {
+        f"tests/test_count.py::{name}": {"passes/count.py": 0b11100} for name in ("test_type", "test_end")
+    }
+    assert known.left_out == {"tests/test_count.py::test_wrong": "failed"}
 
 
 def planned(*names: str) -> list[KnownTest]:
