@@ -1,4 +1,4 @@
-"""The guides quote files as they are, and show what commands print."""
+"""The guides (and the README) quote files as they are; the guides show what commands print."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tilewright.passes import registry as passes
 
 ROOT = Path(__file__).parents[2]
 GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
+QUOTING = [*GUIDES, ROOT / "README.md"]
 QUOTE = re.compile(r"<!-- (?P<file>\S+?)(?: \[(?P<part>\w+)\])? -->\n```\w+\n(?P<text>.*?)```\n", re.DOTALL)
 CONSOLE = re.compile(r"```console\n(.*?)```\n", re.DOTALL)
 
@@ -54,7 +55,7 @@ def pattern_of(shown: str) -> str:
     return pattern
 
 
-@pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.stem)
+@pytest.mark.parametrize("guide", QUOTING, ids=lambda guide: guide.stem)
 def test_a_guide_quotes_files_as_they_are(guide: Path) -> None:
     found = quotes(guide)
     assert found

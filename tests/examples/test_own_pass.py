@@ -14,6 +14,7 @@ from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
 
+from examples.passes.add_negated import AddNegatedPass
 from examples.passes.exact_reciprocals import ExactReciprocalsPass, exact_reciprocal
 from tests.filecheck.test_filecheck import run_lines, run_pipe
 from tilewright.passes import (
@@ -114,6 +115,21 @@ def test_results_stay() -> None:
 
 
 # [/preserves]
+
+
+def test_the_pass_of_the_readme_keeps_results() -> None:
+    subtract = """sym.symbol @N
+func.func @f(%x: tensor<?xf32, #sym.dims<N>>, %y: tensor<?xf32, #sym.dims<N>>) -> tensor<?xf32, #sym.dims<N>> {
+  %z = lin.map ins(%x, %y : tensor<?xf32, #sym.dims<N>>, tensor<?xf32, #sym.dims<N>>) -> tensor<?xf32, #sym.dims<N>> {
+  ^bb0(%p: f32, %q: f32):
+    %r = arith.subf %p, %q : f32
+    lin.yield %r : f32
+  }
+  func.return %z : tensor<?xf32, #sym.dims<N>>
+}
+"""
+    programs = st.builds(Program, st.just(subtract), st.just({"N": 37}), st.integers(0, 9), st.just("special"))
+    assert assert_pass_preserves(AddNegatedPass(), programs=programs, examples=3).changed > 0
 
 
 def test_a_wrong_pass_is_found(tmp_path: Path) -> None:
