@@ -1,6 +1,7 @@
 """Random programs at random sizes on a backend, each held to the reference within its error bounds.
 
-python -m tests.runtime.gpu_corpus [--count 500] [--seed 0] [--backend cuda] [--jobs N] [--limit 240] [--json FILE]
+python -m tests.runtime.gpu_corpus [--count 500] [--calls 4] [--seed 0] [--json FILE] [--backend cuda] [--jobs N]
+                                   [--limit 240]
 
 Each process takes a program from text to results: lowering, NVRTC, reference and launch. So compilation, which is most
 of the time, is spread over the machine's cores, and a program costs the compilation of the variants that it launches
@@ -15,13 +16,22 @@ import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+from hypothesis.errors import Unsatisfiable
+
+import tilewright as tw
 from tests.api.testing.draws import drawn
+from tilewright.api.testing.check import meaning_of
+from tilewright.api.testing.execute import parse
+from tilewright.api.testing.lin_programs import lin_programs
 from tilewright.api.testing.program import Program
+from tilewright.api.testing.shapes import symbol_sizes
+from tilewright.runtime.cuda_driver import cuda_unavailable_reason
+from tilewright.runtime.reference import compare
 
 State = Literal["right", "wrong", "error"]
 
@@ -33,51 +43,65 @@ class Outcome:
     number: int
     state: State
     message: str = ""
+    calls: int = 0
+    """Calls that were compared, each at other sizes."""
     launches: int = 0
     elements: int = 0
     """Elements of the results that were compared."""
+    sizes: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Those of the call that was not right."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """A program of the corpus, and what it runs on."""
+    """A program of the corpus, what it runs on, and at how many sizes."""
 
     number: int
     program: Program
     backend: str
+    calls: int = 1
 
 
 def programs(count: int, seed: int) -> list[Program]:
     """The corpus: `lin_programs` drawn from a seed, each with its sizes, inputs and lane."""
-    from tilewright.api.testing.lin_programs import lin_programs
-
     return drawn(lin_programs(), count, seed)
 
 
-def run_program(task: Task) -> Outcome:
-    """Take a program to its results and compare them with the reference: what one process does at a time."""
-    import tilewright as tw
-    from tilewright.api.testing.check import CheckFailed, meaning_of
-    from tilewright.runtime.reference import compare
+def sizes_of(task: Task) -> list[Mapping[str, int]]:
+    """The program's own sizes, and others that its symbols allow; fewer where there are not so many."""
+    found: list[Mapping[str, int]] = [task.program.sizes]
+    if task.calls > 1 and task.program.sizes:
+        try:
+            others = drawn(symbol_sizes(parse(task.program)), 2 * task.calls, task.number)
+        except Unsatisfiable:
+            others = []
+        for sizes in others:
+            if sizes not in found and len(found) < task.calls:
+                found.append(sizes)
+    return found
 
+
+def run_program(task: Task) -> Outcome:
+    """Take a program to its results at all its sizes and compare them with the reference: what one process does at a
+    time. Stops at the first call that is not right."""
+    calls = launches = elements = 0
+    sizes: Mapping[str, int] = {}
     try:
-        meaning = meaning_of(task.program)
-    except CheckFailed as problem:
-        return Outcome(task.number, "error", f"reference: {_one_line(problem)}")
-    try:
-        kernel = tw.compile(meaning.module, target=task.backend)
-        answer = kernel(*meaning.inputs)
-        launches = kernel.stats()["launches"]
-    except Exception as problem:  # pycuda has types of its own
-        return Outcome(task.number, "error", f"{type(problem).__name__}: {_one_line(problem)}")
-    results = answer if isinstance(answer, tuple) else (answer,)
-    elements = sum(expected.rounded.size for expected in meaning.expected)
-    if len(results) != len(meaning.expected):
-        return Outcome(task.number, "wrong", f"expected {len(meaning.expected)} results, got {len(results)}", launches)
-    for position, (result, expected) in enumerate(zip(results, meaning.expected, strict=True)):
-        if (mismatch := compare(result, expected)) is not None:
-            return Outcome(task.number, "wrong", f"result {position}: {mismatch}", launches, elements)
-    return Outcome(task.number, "right", "", launches, elements)
+        kernel = tw.compile(parse(task.program), target=task.backend)
+        for sizes in sizes_of(task):
+            meaning = meaning_of(replace(task.program, sizes=sizes))
+            answer = kernel(*meaning.inputs)
+            results = answer if isinstance(answer, tuple) else (answer,)
+            calls, launches = calls + 1, launches + kernel.stats()["launches"]
+            elements += sum(expected.rounded.size for expected in meaning.expected)
+            for position, (result, expected) in enumerate(zip(results, meaning.expected, strict=True)):
+                if (mismatch := compare(result, expected)) is not None:
+                    message = f"result {position}: {mismatch}"
+                    return Outcome(task.number, "wrong", message, calls, launches, elements, sizes)
+    except Exception as problem:  # pycuda has types of its own; whatever it is, the other programs run
+        message = f"{type(problem).__name__}: {' '.join(str(problem).split())[:300]}"
+        return Outcome(task.number, "error", message, calls, launches, elements, sizes)
+    return Outcome(task.number, "right", "", calls, launches, elements)
 
 
 def run_corpus(
@@ -102,7 +126,7 @@ def run_corpus(
     return [found.get(task.number, Outcome(task.number, "error", late)) for task in tasks]
 
 
-def summary(tasks: Sequence[Task], outcomes: Sequence[Outcome], seed: int, seconds: float) -> dict[str, object]:
+def summary(tasks: Sequence[Task], outcomes: Sequence[Outcome], seed: int, seconds: float) -> dict[str, Any]:
     """The corpus as JSON: counts, and each program that is not right with all it takes to run it again."""
     states = [each.state for each in outcomes]
     return {
@@ -110,11 +134,12 @@ def summary(tasks: Sequence[Task], outcomes: Sequence[Outcome], seed: int, secon
         "seed": seed,
         "programs": len(tasks),
         **{state: states.count(state) for state in ("right", "wrong", "error")},
+        "calls": sum(each.calls for each in outcomes),
         "launches": sum(each.launches for each in outcomes),
         "elements": sum(each.elements for each in outcomes),
         "seconds": round(seconds, 1),
         "failures": [
-            {**asdict(outcome), "program": asdict(task.program)}
+            {**asdict(outcome), "program": asdict(replace(task.program, sizes=outcome.sizes or task.program.sizes))}
             for task, outcome in zip(tasks, outcomes, strict=True)
             if outcome.state != "right"
         ],
@@ -126,25 +151,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("gpu_corpus", description="Hold random programs on a backend to the reference.")
     parser.add_argument("--count", type=int, default=500, help="programs (default 500)")
     parser.add_argument("--seed", type=int, default=0, help="of the programs (default 0)")
+    parser.add_argument("--calls", type=int, default=4, help="sizes to run each program at (default 4)")
     parser.add_argument("--backend", default="cuda", choices=("cuda", "cpu", "sim"))
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: one a core)")
     parser.add_argument("--limit", type=float, default=240.0, help="seconds for all of them (default 240)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the summary there")
     options = parser.parse_args(arguments)
-    if options.backend == "cuda":
-        from tilewright.runtime.cuda_driver import cuda_unavailable_reason
-
-        if (reason := cuda_unavailable_reason()) is not None:
-            print(f"gpu_corpus: {reason}", file=sys.stderr)
-            return 2
+    if options.backend == "cuda" and (reason := cuda_unavailable_reason()) is not None:
+        print(f"gpu_corpus: {reason}", file=sys.stderr)
+        return 2
     started = time.monotonic()
     drawn_programs = programs(options.count, options.seed)
-    tasks = [Task(number, program, options.backend) for number, program in enumerate(drawn_programs)]
+    tasks = [Task(number, program, options.backend, options.calls) for number, program in enumerate(drawn_programs)]
     print(f"{len(tasks)} programs drawn in {time.monotonic() - started:.0f} s", flush=True)
 
     def report(outcome: Outcome, done: int) -> None:
         if outcome.state != "right":
-            print(f"program {outcome.number}: {outcome.state}: {outcome.message}", flush=True)
+            print(f"program {outcome.number} {outcome.sizes}: {outcome.state}: {outcome.message}", flush=True)
         if done % 50 == 0 or done == len(tasks):
             print(f"[{done}/{len(tasks)}] {time.monotonic() - started:.0f} s", flush=True)
 
@@ -154,13 +177,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     print(
         f"{found['backend']}: {found['right']} of {found['programs']} programs within bounds, {found['wrong']} outside,"
-        f" {found['error']} errors; {found['launches']} launches, {found['elements']} elements, {found['seconds']} s"
+        f" {found['error']} errors; {found['calls']} calls, {found['launches']} launches, {found['elements']} elements,"
+        f" {found['seconds']} s"
     )
     return 0 if found["right"] == found["programs"] else 1
-
-
-def _one_line(problem: Exception) -> str:
-    return " ".join(str(problem).split())[:300]
 
 
 if __name__ == "__main__":

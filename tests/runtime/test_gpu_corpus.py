@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runtime.gpu_corpus import Outcome, Task, main, programs, run_corpus, run_program, summary
+from tests.runtime.gpu_corpus import Outcome, Task, main, programs, run_corpus, run_program, sizes_of, summary
 from tilewright.api.testing.program import Program
 
 COUNT = 500
@@ -18,11 +18,12 @@ COUNT = 500
 @pytest.mark.nvrtc
 @pytest.mark.slow
 def test_random_programs_are_within_their_bounds_on_the_gpu() -> None:
-    tasks = [Task(number, program, "cuda") for number, program in enumerate(programs(COUNT, seed=0))]
+    tasks = [Task(number, program, "cuda", calls=4) for number, program in enumerate(programs(COUNT, seed=0))]
     outcomes = run_corpus(tasks, os.cpu_count() or 1, limit=240)
     assert len(outcomes) == COUNT
     assert [(each.number, each.state, each.message) for each in outcomes if each.state != "right"] == []
-    assert sum(each.launches for each in outcomes) > COUNT / 2
+    assert sum(each.calls for each in outcomes) > 2 * COUNT
+    assert sum(each.launches for each in outcomes) > 2 * COUNT
 
 
 SUM = """
@@ -47,7 +48,7 @@ func.func @main(%x : tensor<?xf32, #sym.dims<M>>) -> tensor<?xf32, #sym.dims<M>>
 
 def test_a_program_runs_and_is_compared() -> None:
     outcome = run_program(Task(3, Program(DOUBLE, {"M": 37}), "sim"))
-    assert outcome == Outcome(3, "right", "", launches=1, elements=37)
+    assert outcome == Outcome(3, "right", "", calls=1, launches=1, elements=37)
 
 
 def test_a_wrong_result_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,6 +65,17 @@ def test_a_wrong_result_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     outcome = run_program(Task(0, Program(DOUBLE, {"M": 37}), "sim"))
     assert outcome.state == "wrong"
     assert outcome.message.startswith("result 0: ")
+    assert outcome.sizes == {"M": 37}
+
+
+def test_a_program_runs_at_other_sizes_too() -> None:
+    task = Task(5, Program(DOUBLE, {"M": 37}), "sim", calls=4)
+    sizes = sizes_of(task)
+    assert sizes[0] == {"M": 37}
+    assert len({each["M"] for each in sizes}) == len(sizes) == 4
+    outcome = run_program(task)
+    assert (outcome.state, outcome.calls, outcome.elements) == ("right", 4, sum(each["M"] for each in sizes))
+    assert sizes_of(Task(0, Program("func.func @main() {", {}), "sim", calls=4)) == [{}]
 
 
 def test_a_program_that_cannot_run_is_an_error() -> None:
@@ -79,12 +91,11 @@ def test_outcomes_are_in_order_whoever_is_first_and_a_limit_ends_the_run() -> No
     outcomes = run_corpus(tasks, 2, 240, lambda outcome, done: seen.append(done))
     assert [(each.number, each.state) for each in outcomes] == [(0, "right"), (1, "right"), (2, "right")]
     assert seen == [1, 2, 3]
-    found = summary(tasks, [outcomes[0], replace(outcomes[1], state="wrong"), outcomes[2]], 7, 1.25)
+    found = summary(tasks, [outcomes[0], replace(outcomes[1], state="wrong", sizes={"M": 6}), outcomes[2]], 7, 1.25)
     assert (found["programs"], found["right"], found["wrong"], found["error"]) == (3, 2, 1, 0)
-    assert found["failures"] == [
-        {"number": 1, "state": "wrong", "message": "", "launches": 1, "elements": 6, "program": {
-            "text": DOUBLE, "sizes": {"M": 6}, "seed": 0, "lane": "ordinary", "level": "tensor", "meaning": ""}}
-    ]  # fmt: skip
+    (failure,) = found["failures"]
+    assert (failure["number"], failure["sizes"]) == (1, {"M": 6})
+    assert Program(**failure["program"]) == Program(DOUBLE, {"M": 6}), "all it takes to run it again"
     late = run_corpus(tasks, 1, 0)
     assert [(each.state, each.message) for each in late] == [("error", "not done after 0 s")] * 3
 
