@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
-import sys
-from pathlib import Path
+from collections.abc import Mapping
 
 import pytest
 
+from tests.kernels.sass import count_instructions, disassemble, nvdisasm_path
 from tests.runtime.matrix_kernels import kernel_of, text_of
 from tests.runtime.sim.test_async_copies import EDGES
 from tests.runtime.sim.test_matrices import FRAGMENTS, ldmatrix_text
@@ -17,42 +15,37 @@ from tilewright.lowering.simt_to_cuda import emit_kernel
 from tilewright.runtime.nvrtc import compile_cubin
 
 
-def nvdisasm() -> str:
-    """The disassembler: on PATH, or from its wheel."""
-    wheels = sorted(Path(sys.prefix).glob("lib/python*/site-packages/nvidia/cu*/bin/nvdisasm"))
-    found = shutil.which("nvdisasm") or (str(wheels[-1]) if wheels else None)
-    if found is None:
-        pytest.skip("no nvdisasm")
-    return found
-
-
-def instructions(text: str, arch: str, folder: Path) -> list[str]:
-    """Opcodes of a kernel's SASS, in order."""
+def instructions(text: str, arch: str) -> Mapping[str, int]:
+    """Opcodes of a kernel's SASS, and how often each stands there."""
     compiled = compile_cubin(emit_kernel(kernel_of(text), arch), arch)
     assert "warning" not in compiled.log
     (resources,) = compiled.resources.values()
     assert (resources.stack_bytes, resources.spill_store_bytes, resources.spill_load_bytes) == (0, 0, 0)
-    (folder / "k.cubin").write_bytes(compiled.cubin)
-    done = subprocess.run([nvdisasm(), "-c", str(folder / "k.cubin")], capture_output=True, text=True, check=True)
-    return re.findall(r"^\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)", done.stdout, re.MULTILINE)
+    if nvdisasm_path() is None:
+        pytest.skip("no nvdisasm")
+    return count_instructions(disassemble(compiled.cubin))
+
+
+def opcodes(found: Mapping[str, int], *starts: str) -> dict[str, int]:
+    """Those that start with one of these words."""
+    return {op: n for op, n in found.items() if op.startswith(starts)}
 
 
 @pytest.mark.nvrtc
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
-def test_a_product_of_one_warp(arch: str, tmp_path: Path) -> None:
-    found = instructions(text_of("warp_matmul"), arch, tmp_path)
-    assert sorted(op for op in found if op.startswith(("LDSM", "HMMA"))) == [
-        "HMMA.16816.F32.BF16", "LDSM.16.M88.4", "LDSM.16.MT88.2",
-    ]  # fmt: skip
+def test_a_product_of_one_warp(arch: str) -> None:
+    found = instructions(text_of("warp_matmul"), arch)
+    products = {"HMMA.16816.F32.BF16": 1, "LDSM.16.M88.4": 1, "LDSM.16.MT88.2": 1}
+    assert opcodes(found, "LDSM", "HMMA") == products
     # Fragments go from load to product as they are.
-    assert not [op for op in found if op.startswith("PRMT")]
+    assert not opcodes(found, "PRMT")
 
 
 @pytest.mark.nvrtc
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
-def test_a_pipeline_of_asynchronous_copies(arch: str, tmp_path: Path) -> None:
-    found = instructions(text_of("pipeline"), arch, tmp_path)
-    assert {op for op in found if op.startswith("LDGSTS")} == {"LDGSTS.E.BYPASS.128.ZFILL"}
+def test_a_pipeline_of_asynchronous_copies(arch: str) -> None:
+    found = instructions(text_of("pipeline"), arch)
+    assert set(opcodes(found, "LDGSTS")) == {"LDGSTS.E.BYPASS.128.ZFILL"}
     assert "LDGDEPBAR" in found
     assert "DEPBAR.LE" in found
 
@@ -63,12 +56,12 @@ def test_a_pipeline_of_asynchronous_copies(arch: str, tmp_path: Path) -> None:
     [("m16n8k16", "f16", 8, 4, "HMMA.16816.F32"), ("m16n8k8", "f16", 4, 2, "HMMA.1688.F32"),
      ("m16n8k8", "bf16", 4, 2, "HMMA.1688.F32.BF16"), ("m16n8k8", "f32", 4, 2, "HMMA.1688.F32.TF32")],
 )  # fmt: skip
-def test_every_product(shape: str, dtype: str, a: int, b: int, opcode: str, tmp_path: Path) -> None:
+def test_every_product(shape: str, dtype: str, a: int, b: int, opcode: str) -> None:
     text = FRAGMENTS.replace("TYPE", dtype).replace("SHAPE", shape)
     for name, count in (("A", a), ("B", b)):
         text = text.replace(f"constant {name} ", f"constant {count} ").replace(f"width {name}", f"width {count}")
         text = text.replace(f"[{name}]", f"[{count}]")
-    assert [op for op in instructions(text, "sm_80", tmp_path) if op.startswith("HMMA")] == [opcode]
+    assert opcodes(instructions(text, "sm_80"), "HMMA") == {opcode: 1}
 
 
 @pytest.mark.nvrtc
@@ -76,19 +69,19 @@ def test_every_product(shape: str, dtype: str, a: int, b: int, opcode: str, tmp_
     ("kind", "opcode"),
     [("x1", "LDSM.16.M88"), ("x2", "LDSM.16.M88.2"), ("x1 trans", "LDSM.16.MT88"), ("x4 trans", "LDSM.16.MT88.4")],
 )
-def test_every_ldmatrix(kind: str, opcode: str, tmp_path: Path) -> None:
+def test_every_ldmatrix(kind: str, opcode: str) -> None:
     text, _ = ldmatrix_text("f16", 2, kind)
-    assert [op for op in instructions(text, "sm_80", tmp_path) if op.startswith("LDSM")] == [opcode]
+    assert opcodes(instructions(text, "sm_80"), "LDSM") == {opcode: 1}
 
 
 @pytest.mark.nvrtc
 @pytest.mark.parametrize(("width", "opcode"), [(2, "LDGSTS.E"), (4, "LDGSTS.E.64"), (8, "LDGSTS.E.BYPASS.128")])
-def test_every_copy(width: int, opcode: str, tmp_path: Path) -> None:
+def test_every_copy(width: int, opcode: str) -> None:
     text = EDGES.replace("WIDTH", str(width))
-    plain = instructions(text.replace(" valid %n", ""), "sm_80", tmp_path)
-    assert [op for op in plain if op.startswith("LDGSTS")] == [opcode]
-    filled = instructions(text, "sm_80", tmp_path)
-    assert [op for op in filled if op.startswith("LDGSTS")] == [f"{opcode}.ZFILL"]
+    plain = instructions(text.replace(" valid %n", ""), "sm_80")
+    assert opcodes(plain, "LDGSTS") == {opcode: 1}
+    filled = instructions(text, "sm_80")
+    assert opcodes(filled, "LDGSTS") == {f"{opcode}.ZFILL": 1}
 
 
 def test_source_of_each_op() -> None:

@@ -30,7 +30,7 @@ def run(text: str, landing: Any, level: Any = "check", batch: int | None = None)
 
 @landings
 @pytest.mark.parametrize("level", ["fast", "count", "check"])
-def test_a_pipeline_of_two_stages(landing: str, level: str) -> None:
+def test_a_pipeline_of_two_stages(landing: Any, level: str) -> None:
     for batch in (None, 1):
         report, right = run(text_of("pipeline"), landing, level, batch)
         assert right
@@ -55,7 +55,7 @@ WAIT = "simt.cp_async_wait pending 1"
 
 
 @landings
-def test_a_missing_wait(landing: str) -> None:
+def test_a_missing_wait(landing: Any) -> None:
     report, right = run(without(text_of("pipeline"), WAIT), landing)
     assert ("in-flight", "simt.load") in faults(report)
     assert ("unfinished-copy", "simt.cp_async") in faults(report)
@@ -64,7 +64,7 @@ def test_a_missing_wait(landing: str) -> None:
 
 
 @landings
-def test_a_wait_that_is_too_weak(landing: str) -> None:
+def test_a_wait_that_is_too_weak(landing: Any) -> None:
     report, right = run(text_of("pipeline").replace(WAIT, "simt.cp_async_wait pending 2"), landing)
     assert ("in-flight", "simt.load") in faults(report)
     # A copy into a slot that an earlier one still goes to.
@@ -73,27 +73,27 @@ def test_a_wait_that_is_too_weak(landing: str) -> None:
 
 
 @landings
-def test_a_copy_that_is_in_no_group(landing: str) -> None:
+def test_a_copy_that_is_in_no_group(landing: Any) -> None:
     report, _ = run(without(text_of("pipeline"), "simt.cp_async_commit", 1), landing)
     assert ("in-flight", "simt.load") in faults(report)
 
 
 @landings
-def test_a_missing_barrier_after_the_wait(landing: str) -> None:
+def test_a_missing_barrier_after_the_wait(landing: Any) -> None:
     report, _ = run(without(text_of("pipeline"), "simt.barrier"), landing)
     assert faults(report) == {("race", "simt.load")}
     assert "read of what thread 63 writes, without a barrier between" in report.diagnostics[0].message
 
 
 @landings
-def test_a_slot_that_is_overwritten_too_early(landing: str) -> None:
+def test_a_slot_that_is_overwritten_too_early(landing: Any) -> None:
     report, _ = run(without(text_of("pipeline"), "simt.barrier", 1), landing)
     assert ("race", "simt.cp_async") in faults(report)
     assert "asynchronous copy to what thread 63 reads, without a barrier between" in report.of_kind("race")[0].message
 
 
 @landings
-def test_the_copying_thread_must_wait_too(landing: str) -> None:
+def test_the_copying_thread_must_wait_too(landing: Any) -> None:
     """Even for what it copied itself, and for a write of its own to the same place."""
     body = """
 simt.kernel @k(%x : !simt.global<f32>) threads 32 smem 128 grid [1] {
@@ -134,7 +134,7 @@ simt.kernel @k(%x : !simt.global<f32>) threads 32 smem 128 grid [1] {
 
 
 @landings
-def test_a_source_that_changes_before_the_wait(landing: str) -> None:
+def test_a_source_that_changes_before_the_wait(landing: Any) -> None:
     store = "simt.store %r to %x[%t] width 1"
     for early, late, expected in [(store, "", {("source-changed", "simt.cp_async")}), ("", store, set[Any]())]:
         kernel = kernel_of(SOURCE.replace("EARLY", early).replace("LATE", late))
