@@ -190,8 +190,8 @@ def kernels() -> dict[str, Any]:
     return {op.sym_name.data: op for op in module.ops if isinstance(op, KernelOp)}
 
 
-def simulated(kernel: Any, level: Any = "count", grid: int | None = None) -> tuple[dict[str, int], Any]:
-    """(what the simulator counts on a kernel, by the names of `COUNTERS`; its report)."""
+def simulated(kernel: Any, level: Any = "count", small: bool = False) -> tuple[dict[str, int], Any]:
+    """(what the simulator counts on a kernel, by the names of `COUNTERS`; its report); `small` runs 2 blocks, 2 rounds."""
     import numpy as np
 
     from tilewright.dialects.simt.memory import StoreOp
@@ -200,8 +200,8 @@ def simulated(kernel: Any, level: Any = "count", grid: int | None = None) -> tup
     from tilewright.runtime.sim.launch import simulate
 
     buffers = [Buffer(np.zeros(ELEMENTS + SLACK, storage_dtype(p.type.element))) for p in kernel.pointers]
-    scalars = [p.data.evaluate({}) for p in kernel.params.data]
-    blocks = kernel.grid.data.evaluate({}) if grid is None else grid
+    scalars = [2 if small else p.data.evaluate({}) for p in kernel.params.data]
+    blocks = 2 if small else kernel.grid.data.evaluate({})
     report = simulate(kernel, buffers, scalars, grid=blocks, level=level)
     found = dict.fromkeys(COUNTERS, 0)
     for site, counts in report.counts.items():
@@ -366,9 +366,9 @@ def markdown(records: Sequence[Mapping[str, Any]], about: Mapping[str, str]) -> 
         "",
         f"{agree} of {len(records)} access patterns agree on one {about['gpu']} ({about['date']}): requests and",
         f"sectors exactly, wavefronts of shared memory at most {100 * TOLERANCE:.0f} % above the simulator's and never",
-        "below. Each pattern is a small simt kernel (`benchmarks/patterns/`) that the simulator counts and that the GPU",
-        "runs, compiled from the same IR. All counters of a kernel are compared; the table has the one that the pattern",
-        "is about. Rule: its sectors (global) or wavefronts (shared) a request by `runtime/sim/counting.py`.",
+        "below. Each pattern is a small simt kernel (`benchmarks/patterns/`) that the simulator counts and that the",
+        "GPU runs, compiled from the same IR. All counters of a kernel are compared; the table has the one that the",
+        "pattern is about. Rule: its sectors (global) or wavefronts (shared) a request by `runtime/sim/counting.py`.",
         "",
         "    python benchmarks/counters.py",
         "",
