@@ -191,7 +191,7 @@ def kernels() -> dict[str, Any]:
 
 
 def simulated(kernel: Any, level: Any = "count", small: bool = False) -> tuple[dict[str, int], Any]:
-    """(what the simulator counts on a kernel, by the names of `COUNTERS`; its report); `small` runs 2 blocks, 2 rounds."""
+    """(what the simulator counts on a kernel, by the names of `COUNTERS`; its report). `small`: 2 blocks, 2 rounds."""
     import numpy as np
 
     from tilewright.dialects.simt.memory import StoreOp

@@ -10,7 +10,7 @@ import pytest
 from tests.kernels.sass import count_instructions, disassemble, nvdisasm_path
 from tests.runtime.matrix_kernels import kernel_of, text_of
 from tests.runtime.sim.test_async_copies import EDGES
-from tests.runtime.sim.test_matrices import FRAGMENTS, ldmatrix_text
+from tests.runtime.sim.test_matrices import fragments_text, ldmatrix_text
 from tilewright.lowering.simt_to_cuda import emit_kernel
 from tilewright.runtime.nvrtc import compile_cubin
 
@@ -57,10 +57,7 @@ def test_a_pipeline_of_asynchronous_copies(arch: str) -> None:
      ("m16n8k8", "bf16", 4, 2, "HMMA.1688.F32.BF16"), ("m16n8k8", "f32", 4, 2, "HMMA.1688.F32.TF32")],
 )  # fmt: skip
 def test_every_product(shape: str, dtype: str, a: int, b: int, opcode: str) -> None:
-    text = FRAGMENTS.replace("TYPE", dtype).replace("SHAPE", shape)
-    for name, count in (("A", a), ("B", b)):
-        text = text.replace(f"constant {name} ", f"constant {count} ").replace(f"width {name}", f"width {count}")
-        text = text.replace(f"[{name}]", f"[{count}]")
+    text = fragments_text(shape, dtype, a, b)
     assert opcodes(instructions(text, "sm_80"), "HMMA") == {opcode: 1}
 
 

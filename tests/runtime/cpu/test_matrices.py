@@ -7,7 +7,7 @@ import pytest
 
 from tests.runtime.cpu.support import assert_same_bits, built, launch, on_simulator
 from tests.runtime.matrix_kernels import kernel_of, matmul_inputs, pipeline_inputs, text_of, without
-from tests.runtime.sim.test_matrices import FRAGMENTS, TYPES, ldmatrix_text
+from tests.runtime.sim.test_matrices import TYPES, fragments_text, ldmatrix_text
 from tilewright.diagnostics import TilewrightError
 
 pytestmark = pytest.mark.cxx
@@ -32,10 +32,7 @@ def test_a_product_of_one_warp(dtype: str) -> None:
     [("m16n8k16", "bf16", 8, 4), ("m16n8k8", "f16", 4, 2), ("m16n8k8", "f32", 4, 2)],
 )
 def test_every_fragment(shape: str, dtype: str, a_count: int, b_count: int) -> None:
-    text = FRAGMENTS.replace("TYPE", dtype).replace("SHAPE", shape)
-    for name, count in (("A", a_count), ("B", b_count)):
-        text = text.replace(f"constant {name} ", f"constant {count} ").replace(f"width {name}", f"width {count}")
-        text = text.replace(f"[{name}]", f"[{count}]")
+    text = fragments_text(shape, dtype, a_count, b_count)
     kernel, random = kernel_of(text), np.random.default_rng(3)
     a, b = (random.standard_normal(32 * n).astype(TYPES[dtype]) for n in (a_count, b_count))
     c = random.standard_normal(128).astype(np.float32)

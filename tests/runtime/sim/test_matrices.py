@@ -55,6 +55,15 @@ simt.kernel @k(%a : !simt.global<TYPE>, %b : !simt.global<TYPE>, %c : !simt.glob
 """
 
 
+def fragments_text(shape: str, dtype: str, a_count: int, b_count: int) -> str:
+    """A kernel that reads fragments as lanes hold them, multiplies, and writes C back."""
+    text = FRAGMENTS.replace("TYPE", dtype).replace("SHAPE", shape)
+    for name, count in (("A", a_count), ("B", b_count)):
+        text = text.replace(f"constant {name} ", f"constant {count} ").replace(f"width {name}", f"width {count}")
+        text = text.replace(f"[{name}]", f"[{count}]")
+    return text
+
+
 @pytest.mark.parametrize(
     ("shape", "dtype", "k"), [("m16n8k16", "bf16", 16), ("m16n8k16", "f16", 16), ("m16n8k8", "bf16", 8),
                               ("m16n8k8", "f16", 8), ("m16n8k8", "f32", 8)],
@@ -75,10 +84,7 @@ def test_every_shape_sums_k_ascending_in_f32(shape: str, dtype: str, k: int) -> 
     )
     fb = np.stack([b[0][along_k(r) + 4 * per * j, g] for j in range(halves) for r in range(per)], 1)
     fc = np.stack([c[g + 8 * half, 2 * t + i] for half in (0, 1) for i in (0, 1)], 1)
-    text = FRAGMENTS.replace("TYPE", dtype).replace("SHAPE", shape)
-    text = text.replace("constant A ", f"constant {fa.shape[1]} ").replace("width A", f"width {fa.shape[1]}")
-    text = text.replace("constant B ", f"constant {fb.shape[1]} ").replace("width B", f"width {fb.shape[1]}")
-    text = text.replace("[A]", f"[{fa.shape[1]}]").replace("[B]", f"[{fb.shape[1]}]")
+    text = fragments_text(shape, dtype, fa.shape[1], fb.shape[1])
     assert not run(text, [fa, fb, fc]).diagnostics
     left, right = a[0].astype(np.float32), b[0].astype(np.float32)
     if dtype == "f32":
