@@ -164,6 +164,13 @@ def patterns() -> list[Pattern]:
         Pattern("shared_load", "lds32_broadcast", "32 bits, one word for all lanes", 1, 1, 0),
         Pattern("shared_load", "lds64_broadcast", "64 bits, one pair for all lanes", 2, 2, 0),
         Pattern("shared_load", "lds128_broadcast", "128 bits, one quadruple for all lanes", 4, 4, 0),
+        Pattern("shared_load", "lds64_two_lanes", "64 bits, 2 lanes read one pair", 2, 2, 2, words={"DIVIDE": 2}),
+        Pattern(
+            "shared_load", "lds128_two_lanes", "128 bits, 2 lanes read one quadruple", 4, 4, 4, words={"DIVIDE": 2}
+        ),
+        Pattern(
+            "shared_load", "lds128_four_lanes", "128 bits, 4 lanes read one quadruple", 4, 4, 4, words={"DIVIDE": 4}
+        ),
         *shared_patterns("shared_store", "sts"),
         ldmatrix("x4_pitch_128", "x4, rows 128 bytes apart", 32, "x4", 64),
         ldmatrix("x4_pitch_64", "x4, rows 64 bytes apart", 16, "x4", 32),

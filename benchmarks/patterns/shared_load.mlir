@@ -1,6 +1,6 @@
 // One warp a block fills 32 KiB, then loads in %n rounds of 8, 4 KiB apart; a barrier behind each round keeps the compiler
-// from merging it with the next. Words in capitals are filled in by counters.py: elements SCALE apart, lanes FROM up to TO
-// and one in EVERY, COUNT elements in all, PER of them in 16 bytes.
+// from merging it with the next. Words in capitals are filled in by counters.py: groups of DIVIDE lanes read one place,
+// places SCALE elements apart, lanes FROM up to TO and one in EVERY, COUNT elements in all, PER of them in 16 bytes.
 simt.kernel @NAME(%y : !simt.global<TYPE>, %n : i32) threads 32 smem 32768 grid [256] params [32] {
   %t = simt.tid
   %b = simt.block_id x
@@ -10,6 +10,7 @@ simt.kernel @NAME(%y : !simt.global<TYPE>, %n : i32) threads 32 smem 32768 grid 
   %per = arith.constant PER : i32
   %round = arith.constant ROUND : i32
   %scale = arith.constant SCALE : i32
+  %divide = arith.constant DIVIDE : i32
   %step = arith.constant STEP : i32
   %from = arith.constant FROM : i32
   %to = arith.constant TO : i32
@@ -33,7 +34,8 @@ simt.kernel @NAME(%y : !simt.global<TYPE>, %n : i32) threads 32 smem 32768 grid 
   %chosen = arith.cmpi eq, %rest, %zero : i32
   %within = arith.andi %above, %below : i1
   %m = arith.andi %within, %chosen : i1
-  %at = arith.muli %t, %scale : i32
+  %place = arith.divui %t, %divide : i32
+  %at = arith.muli %place, %scale : i32
   %r = simt.regs.alloc : !simt.regs<[8, WIDTH], TYPE>
   %sum = simt.regs.alloc : !simt.regs<[], TYPE>
   %none = arith.constant 0.0 : TYPE
