@@ -2,6 +2,8 @@
 
 from xdsl.ir import Dialect
 
+from tilewright.dialects.simt.async_copy import CpAsyncCommitOp, CpAsyncOp, CpAsyncWaitOp
+from tilewright.dialects.simt.matrix import LdmatrixOp, MmaSyncOp
 from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, RegsLoadOp, RegsStoreOp, SharedOp, StoreOp
 from tilewright.dialects.simt.structure import BlockIdOp, KernelOp, TidOp, UnrollOp
 from tilewright.dialects.simt.sync import BarrierOp, ShuffleOp
@@ -12,8 +14,13 @@ Simt = Dialect(
     [
         BarrierOp,
         BlockIdOp,
+        CpAsyncCommitOp,
+        CpAsyncOp,
+        CpAsyncWaitOp,
         KernelOp,
+        LdmatrixOp,
         LoadOp,
+        MmaSyncOp,
         RegsAllocOp,
         RegsLoadOp,
         RegsStoreOp,

@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.location import location_of
+from tilewright.dialects.simt.matrix import LdmatrixOp, MmaSyncOp
 from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, RegsLoadOp, RegsStoreOp, StoreOp
 from tilewright.dialects.simt.structure import UnrollOp
 from tilewright.dialects.simt.sync import ShuffleOp
@@ -240,7 +241,11 @@ def must_copy(op: RegsLoadOp) -> bool:
 
 
 def _writes(op: Operation, regs: SSAValue) -> bool:
-    return any(isinstance(inner, RegsStoreOp | LoadOp) and inner.regs is regs for inner in op.walk())
+    return any(
+        (isinstance(inner, RegsStoreOp | LoadOp | LdmatrixOp) and inner.regs is regs)
+        or (isinstance(inner, MmaSyncOp) and inner.c is regs)
+        for inner in op.walk()
+    )
 
 
 def compile_load(compiler: Compiler, op: RegsLoadOp) -> Compiled:
