@@ -21,6 +21,7 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import find_spec
+from inspect import get_annotations
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -156,10 +157,12 @@ _PassT = TypeVar("_PassT", bound="type[ModulePass]")
 def register_pass(cls: _PassT) -> _PassT:
     """Class decorator: make a pass known by its name in this process, to pipelines and to `tilewright-opt`.
 
-    For passes that live outside this package. Raises TilewrightError when another class has the name already; the
-    same class of the same file may be registered again, as happens when a module is reloaded, or loaded by its path
-    after it was imported by name.
+    For passes that live outside this package. Raises TilewrightError when another class has the name already, and
+    TypeError for a class with options that is no dataclass. The same class of the same file may be registered again,
+    as happens when a module is reloaded, or loaded by its path after it was imported by name.
     """
+    if "__dataclass_fields__" not in cls.__dict__ and any(_is_option(cls, name) for name in get_annotations(cls)):
+        raise TypeError(f"{cls.__name__} has options: expected @register_pass above @dataclass(frozen=True)")
     known = _registered.get(cls.name)
     taken = known is not None and place_of(known) != place_of(cls)
     if cls.name in PASSES or cls.name in LOWERING_NAMES or taken:
@@ -168,6 +171,10 @@ def register_pass(cls: _PassT) -> _PassT:
         )
     _registered[cls.name] = cls
     return cls
+
+
+def _is_option(cls: type, name: str) -> bool:
+    return "ClassVar" not in str(get_annotations(cls)[name])
 
 
 def note_registration(name: str) -> None:
