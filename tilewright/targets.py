@@ -11,8 +11,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tilewright.lowering.simt_to_cuda.arithmetic import ARITHMETIC
+    from tilewright.lowering.simt_to_cuda.mathematics import MATHEMATICS
     from tilewright.lowering.simt_to_cuda.names import kernel_symbol
-    from tilewright.lowering.simt_to_cuda.structured import SHARED
+    from tilewright.lowering.simt_to_cuda.structured import SHARED, STRUCTURED
     from tilewright.lowering.simt_to_cuda.table import EMITTERS
     from tilewright.lowering.simt_to_cuda.target import CudaTarget
     from tilewright.lowering.simt_to_cuda.types import CUDA_CPP, Spelling
@@ -22,12 +24,15 @@ if TYPE_CHECKING:
     from tilewright.lowering.targets.registry import all_targets, register_target
 
 _HOME: dict[str, str] = {
+    "ARITHMETIC": "simt_to_cuda.arithmetic",
     "CUDA_CPP": "simt_to_cuda.types",
     "CudaTarget": "simt_to_cuda.target",
     "DTYPES": "targets.limits",
     "EMITTERS": "simt_to_cuda.table",
     "Limits": "targets.limits",
+    "MATHEMATICS": "simt_to_cuda.mathematics",
     "SHARED": "simt_to_cuda.structured",
+    "STRUCTURED": "simt_to_cuda.structured",
     "Spelling": "simt_to_cuda.types",
     "Target": "targets.base",
     "Write": "simt_to_cuda.writer",
@@ -41,10 +46,13 @@ _HOME: dict[str, str] = {
 """Public name -> the file of the lowering room that defines it."""
 
 __all__ = [
+    "ARITHMETIC",
     "CUDA_CPP",
     "DTYPES",
     "EMITTERS",
+    "MATHEMATICS",
     "SHARED",
+    "STRUCTURED",
     "CudaTarget",
     "Limits",
     "Spelling",

@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import ModuleOp
 import tilewright as tw
 from tests.lowering.support import kernel_text, lowered
 from tests.lowering.toy_target import HEADER, OpenClTarget
+from tilewright import targets
 from tilewright.api.opt.main import main
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.registry import make_context
@@ -231,6 +232,14 @@ def test_an_op_without_an_entry_is_an_error_that_names_op_and_target() -> None:
         Wide().source([lowered(kernel_text("row_sum"))])
     assert caught.value.message == "target opencl has no text for simt.shuffle"
     assert caught.value.location is not None
+
+
+def test_every_public_name_is_there() -> None:
+    assert all(getattr(targets, name) is not None for name in targets.__all__)
+    assert set(targets.__all__) <= set(dir(targets))
+    assert set(targets.ARITHMETIC) | set(targets.MATHEMATICS) | set(targets.STRUCTURED) <= set(targets.EMITTERS)
+    with pytest.raises(AttributeError, match="no attribute 'make_tea'"):
+        _ = targets.make_tea
 
 
 def test_cuda_architectures_differ_in_shared_memory() -> None:

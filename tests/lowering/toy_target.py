@@ -18,8 +18,10 @@ from tilewright.dialects.simt.structure import BlockIdOp, KernelOp, TidOp
 from tilewright.dialects.simt.sync import BarrierOp, ShuffleOp
 from tilewright.dialects.simt.types import GlobalType
 from tilewright.targets import (
-    EMITTERS,
+    ARITHMETIC,
+    MATHEMATICS,
     SHARED,
+    STRUCTURED,
     Limits,
     Spelling,
     Target,
@@ -115,6 +117,7 @@ def _call(function: str) -> Write:
     return write
 
 
+_PLAIN: dict[type[Operation], Write] = {**ARITHMETIC, **MATHEMATICS, **STRUCTURED}
 _REPLACED: dict[type[Operation], Write] = {
     TidOp: _tid,
     BlockIdOp: _block_id,
@@ -144,7 +147,7 @@ class OpenClTarget(Target):
     extension: ClassVar[str] = ".cl"
     spelling: ClassVar[Spelling] = OPENCL_C
     emitters: ClassVar[Mapping[type[Operation], Write]] = {
-        **{op: write for op, write in EMITTERS.items() if op not in _MISSING},
+        **{op: write for op, write in _PLAIN.items() if op not in _MISSING},
         **_REPLACED,
     }
     local_bytes: int = 32 * 1024

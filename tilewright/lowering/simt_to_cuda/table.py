@@ -17,8 +17,8 @@ target's `Spelling`. What is not plain C++ is a call of a wrapper `tw_...`, whic
 | `tw_maximum`, `tw_minimum`, `tw_maxnum`, `tw_minnum`, `tw_fma`, `tw_bitcast<T>` | floats, NaN as in `arith` |
 | `tw_float`, `tw_f16`, `tw_bf16`, `tw_f16_bits`, `tw_bf16_bits` | 16-bit floats, where the target has them |
 
-A target takes the whole table and replaces entries: `{**EMITTERS, TidOp: my_tid}`. An op without an entry is an error
-at the op that names it and the target.
+A target takes the tables that fit it and replaces entries: `{**ARITHMETIC, **MATHEMATICS, **STRUCTURED, TidOp: my_tid}`.
+An op without an entry is an error at the op that names it and the target.
 """
 
 from __future__ import annotations
