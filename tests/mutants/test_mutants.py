@@ -106,6 +106,14 @@ def test_tests_that_run_the_lines_come_first() -> None:
     assert chosen_tests(some_mutant(file="passes/none.py"), known) == []
 
 
+def test_the_thorough_get_half_of_the_time() -> None:
+    small = [KnownTest(f"tests/a.py::small{n:02}", 1.0, {"passes/cse.py": 1 << 5}) for n in range(40)]
+    large = KnownTest("tests/a.py::large", 12.0, {"passes/cse.py": 0xFFFF})
+    chosen = chosen_tests(some_mutant(), CoverageMap({t.name: t for t in [*small, large]}))
+    assert chosen.index(large) == 15
+    assert len(chosen) == 15 + 1 + 3
+
+
 def test_files_and_functions_take_turns() -> None:
     many = [KnownTest(f"tests/a.py::many[{n}]", 0.1, {FILE: 1}) for n in range(5)]
     other = KnownTest("tests/a.py::other", 0.1, {FILE: 0xFF})
