@@ -22,7 +22,9 @@ from tilewright.diagnostics import TilewrightError
 from tilewright.passes.registry import load_passes_from
 
 ROUND = 40
-"""Programs of one round; Hypothesis begins each with the simplest program that there is."""
+"""Programs of a later round; Hypothesis begins each with the simplest program that there is."""
+FIRST_ROUND = 5
+"""Programs of the first round, and twice as many in each that follows, so that a short run meets every subject."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,8 @@ def _round(
 ) -> bool:
     """One round of a subject; whether there is to be another."""
     wanted = left[name]
-    count = ROUND if wanted is None else min(ROUND, wanted)
+    size = min(ROUND, FIRST_ROUND << min(number, 10))
+    count = size if wanted is None else min(ROUND, wanted)
     if count <= 0:
         return False
     try:
