@@ -8,9 +8,10 @@ from functools import cache
 import pytest
 from hypothesis import HealthCheck, Phase, find, given, seed, settings
 
-from tilewright.api.testing.execute import Backend, arguments_of, execute, parse
+from tilewright.api.testing.execute import Backend, PlannedCall, arguments_of, execute, parse, planned
 from tilewright.api.testing.program import Program
 from tilewright.api.testing.tile_kernels import TileProgram, tile_kernels
+from tilewright.api.testing.tile_kernels_layouts import AFTER_LAYOUTS, spread_tile_kernels
 from tilewright.dialects.tile.dialect import Tile
 from tilewright.runtime.reference import compare, run_reference
 
@@ -52,9 +53,9 @@ def check(program: TileProgram, *backends: Backend) -> None:
 
 @pytest.mark.parametrize("part", range(4))
 def test_draws_mean_what_their_lin_programs_mean(part: int) -> None:
-    """Each verifies and runs in the interpreter; every fourth also through the tile pipeline, in the simulator."""
+    """Each verifies and runs in the interpreter; every fifth also through the tile pipeline, in the simulator."""
     for number, program in enumerate(drawn()[part::4]):
-        check(program, "tile", *(("sim",) if number % 4 == part else ()))
+        check(program, "tile", *(("sim",) if number % 5 == part else ()))
 
 
 @pytest.mark.slow
@@ -64,10 +65,26 @@ def test_all_draws_run_through_the_tile_pipeline(part: int) -> None:
         check(program, "sim")
 
 
+@pytest.mark.slow
 @given(tile_kernels())
 @settings(suppress_health_check=[HealthCheck.too_slow])
 def test_any_draw_runs_through_the_tile_pipeline(program: TileProgram) -> None:
     check(program, "tile", "sim")
+
+
+@given(spread_tile_kernels())
+@settings(suppress_health_check=[HealthCheck.too_slow])
+def test_layouts_by_hand_are_kept(program: TileProgram) -> None:
+    """Through the passes that keep them, into the simulator."""
+    module, meaning = parse(program), parse(Program(program.meaning))
+    assert " threads " in program.text
+    inputs = arguments_of(program, meaning)
+    call = PlannedCall(planned(module), inputs)
+    results = call.simulate({name: call.lowered(name, AFTER_LAYOUTS) for name in call.sites})
+    wanted = run_reference(meaning, "main", inputs, program.sizes)
+    for number, (got, want) in enumerate(zip(results, wanted, strict=True)):
+        mismatch = compare(got, want)
+        assert mismatch is None, f"result {number}: {mismatch}\n{dict(program.sizes)}\n{program.text}"
 
 
 def test_both_texts_are_one_function() -> None:
@@ -124,6 +141,7 @@ VARIETY: dict[str, str] = {
     "distribution by hand": r" dist #tile",
     "instruction by hand": r" inst fma",
     "access by hand": r" via thread width 1",
+    "fragment made once for all turns": r"(?m)^  %f\d+ = .*\n(?:.*\n)*?  tile\.for(?:.*\n)*?.*to %f",
     "scalar argument": r"%c0: ",
     "broadcast dim": r"%f\d+\[.*\b0\b.*\]",
     "index of an element": r"tile\.index",

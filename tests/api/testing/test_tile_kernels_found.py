@@ -7,6 +7,7 @@ import pytest
 
 from tilewright.api.testing.execute import execute, parse
 from tilewright.api.testing.program import Program
+from tilewright.diagnostics import TilewrightError
 
 
 def program(arguments: str, result: str, body: str) -> Program:
@@ -126,6 +127,45 @@ FOUND = {
         """,
     ),
 }
+FOUND["both operands of a product are one fragment"] = program(
+    "8x8",
+    "8x8",
+    f"""
+    %a = {fragment(8, 8)}
+    %acc = {fragment(8, 8)}
+    tile.fill %acc with 0.0 : f32
+    tile.copy %x0 to %a bounds [clip, clip]
+    tile.mma (d0, d1, d2) %a[d0, d2], %a[d1, d2] into %acc[d0, d1]
+    tile.copy %acc to %y bounds [clip, clip]
+    """,
+)
+REFUSED = {
+    # What a thread writes here, another one had to read before.
+    "a fragment turned in place": ("%f[d1, d0]", "%f[d0, d1]", "expected an output that is read at"),
+    # Which value stays is decided by no thread alone.
+    "an output that lacks a dim": ("%f[d0, d1]", "%g[d0]", "expected an output with all iteration dims"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name: str) -> None:
+    source, target, message = REFUSED[name]
+    found = program(
+        "8x8",
+        "8x8",
+        f"""
+        %f = {fragment(8, 8)}
+        %g = {fragment(8)}
+        tile.copy %x0 to %f bounds [clip, clip]
+        tile.map (d0, d1) ins({source}) outs({target}) {{
+        ^bb0(%p: f32):
+          tile.yield %p
+        }}
+        tile.copy %f to %y bounds [clip, clip]
+        """,
+    )
+    with pytest.raises(TilewrightError, match=message):
+        execute(parse(found), found, "sim")
 
 
 @pytest.mark.parametrize("name", FOUND)

@@ -11,7 +11,7 @@ from tilewright.api.testing.tile_kernels_author import Author
 from tilewright.api.testing.tile_kernels_folds import fold
 from tilewright.api.testing.tile_kernels_pointwise import pointwise
 from tilewright.api.testing.tile_kernels_products import product
-from tilewright.api.testing.tile_kernels_text import KernelText
+from tilewright.api.testing.tile_kernels_text import Place
 from tilewright.api.testing.tile_kernels_windows import window
 
 
@@ -34,13 +34,10 @@ def tile_kernels(draw: st.DrawFn) -> TileProgram:
     """Random tile kernels."""
     author = Author(draw)
     two = author.seldom(4)
-    kernel = KernelText("main_0")
-    author.module.kernels.append(kernel)
-    made = author.choice(FAMILIES)(author, kernel, None, author.choice(["scratch", "result"]) if two else "result")
+    place: Place = author.choice(["scratch", "result"]) if two else "result"
+    made = author.choice(FAMILIES)(author, author.kernel(), None, place)
     if two:
-        kernel = KernelText("main_1")
-        author.module.kernels.append(kernel)
-        author.choice(READERS)(author, kernel, made[0], "result")
+        author.choice(READERS)(author, author.kernel(), made[0], "result")
     seed = draw(st.integers(0, 2**16))
     return TileProgram(
         author.module.tile(), dict(author.module.values), seed, level="tile", meaning=author.module.meaning()

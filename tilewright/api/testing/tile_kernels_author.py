@@ -74,6 +74,13 @@ class Author:
         """An order of `count` things; mostly as they are."""
         return list(range(count)) if count < 2 or not self.seldom(2) else self.draw(st.permutations(range(count)))
 
+    def kernel(self) -> KernelText:
+        """The next kernel of the program."""
+        made = KernelText(f"main_{len(self.module.kernels)}")
+        made.hoists = self.seldom(5)
+        self.module.kernels.append(made)
+        return made
+
     # Sizes and tensors.
 
     def size(self, most: int = MOST_POINTS, *, constant: bool = True) -> Size:

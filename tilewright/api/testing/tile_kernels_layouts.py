@@ -15,9 +15,10 @@ from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import DimDistribution, distributed
 from tilewright.lowering import pipelines
+from tilewright.passes.element_size import bytes_of
 from tilewright.passes.layout_rewrite import ALONE, spread_fragments
 from tilewright.passes.thread_spread import summed_dims
-from tilewright.passes.tile_analysis import IterationDims, copies, gathers, iteration_dims, kernels_of, space
+from tilewright.passes.tile_analysis import IterationDims, buf, copies, gathers, iteration_dims, kernels_of, space
 
 AFTER_LAYOUTS = pipelines.TILE[pipelines.TILE.index("pad-shared") :]
 """The passes of the tile pipeline that keep layouts as they find them."""
@@ -56,6 +57,26 @@ def _spread(draw: st.DrawFn, kernel: KernelOp) -> None:
     for copy in (*copies(kernel), *gathers(kernel)):
         if space(copy.target) == "shared" and not (isinstance(copy, CopyOp) and space(copy.source) == "fragment"):
             copy.properties["dist"] = distributed(_whole(draw, copy.tile_type.sizes, bits))
+    for copy in copies(kernel):
+        _widen(draw, copy)
+
+
+def _widen(draw: st.DrawFn, copy: CopyOp) -> None:
+    """Accesses of several elements to shared memory that is laid out by hand, where the layout allows them."""
+    shared = next((v for v in (copy.source, copy.target) if space(v) == "shared"), None)
+    strides = None if shared is None else buf(shared).strides
+    layout = copy.distribution
+    if strides is None or layout is None or copy.source_offsets or copy.target_offsets or "global" in copy.spaces:
+        return
+    size = bytes_of(copy.tile_type.element)
+    for d, (dim, length) in enumerate(zip(layout.dims, copy.tile_type.sizes, strict=True)):
+        run = dim.vector if dim.threads > 1 else dim.elements_per_thread(length)
+        others = [s.constant or 0 for n, s in enumerate(strides) if n != d]
+        fitting = [w for w in (2, 4, 8) if w * size <= 16 and run % w == 0 and all(s % w == 0 for s in others)]
+        if strides[d].constant == 1 and fitting and draw(st.booleans()):
+            copy.properties["width"] = i64_attr(draw(st.sampled_from(fitting)))
+            copy.properties["along"] = i64_attr(d)
+            return
 
 
 def _free(dims: IterationDims, spread: Sequence[DimDistribution], d: int, bits: int) -> list[int]:

@@ -99,6 +99,8 @@ class KernelText:
         """Name and size of each grid coordinate."""
         self.tail = ""
         """Decisions written on the kernel, with a leading space."""
+        self.hoists = False
+        """Whether fragments too are made before everything else, once for all turns of the loops around."""
         self.first: list[str] = []
         """Lines before all others: buffers that every loop may use."""
         self.lines: list[str] = []
