@@ -93,6 +93,9 @@ FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }  # fmt: skip
 
 
+FUSED = "%z = math.fma %p0, %p1, %p2 : f32\n    lin.yield %z : f32"
+
+
 def _families() -> Iterator[Family]:
     for module in (matmul_bias_relu, row_softmax, transpose, batch_matmul, elementwise_chain, digits):
         yield of_module(f"example_{module.__name__.rpartition('.')[2]}", _built(module.build))
@@ -112,6 +115,8 @@ def _families() -> Iterator[Family]:
     yield of_module("not_bool", lambda: build_module(tw.logical_not(tw.placeholder((M, N), "bool"))))
     for element in ("f64", "i8", "i16", "i64"):
         yield of_text(f"copy_{element}", map_program("M, N").replace("f32", element), "M", "N")
+    for element in ("f16", "bf16", "f64"):
+        yield of_text(f"fma_{element}", map_program("M, N", 3, FUSED).replace("f32", element), "M", "N")
     for sizes in ((256, 256, 64), (64, 64, 64), (250, 254, 62), (31, 33, 17)):
         yield of_module(f"known_{'x'.join(map(str, sizes))}", lambda s=sizes: build_module(_known(*s)))
     for name in hand_written.NAMES:

@@ -180,7 +180,25 @@ PLANTS = {
         "shuffles", ADD, GENERAL, begin("v2[0] = __shfl_sync(~0u, v0[threadIdx.x], 3);"), "expected no SHFL.IDX"
     ),
     "a product and a sum for a fused one": Plant(
-        "fused", "hand_matmul", "matmul/hand32", text("fmaf(a, b, c)", "a * b + c"), "math.fma"
+        "fused",
+        "hand_matmul",
+        "matmul/hand32",
+        text("fmaf(a, b, c)", "a * b + c"),
+        "expected a fused multiply-add of f32",
+    ),
+    "the same in f64": Plant(
+        "fused",
+        "fma_f64",
+        VECTOR,
+        text("return fma(a, b, c)", "return a * b + c"),
+        "expected a fused multiply-add of f64",
+    ),
+    "the same in bf16": Plant(
+        "fused",
+        "fma_bf16",
+        VECTOR,
+        text("__nv_bfloat16 c) { return __hfma(a, b, c)", "__nv_bfloat16 c) { return a"),
+        "expected a fused multiply-add of bf16",
     ),
     "a fused one for a product and a sum": Plant(
         "contraction", AXPY.name, GENERAL, lambda v: v, "expected no fused multiply-add, got", ("--fmad=true",)
