@@ -11,14 +11,14 @@ target's `Spelling`. What is not plain C++ is a call of a wrapper `tw_...`, whic
 | `tw_load<N>(T *r, const T *p)`, `tw_load_readonly<N>` | memory to registers; p is a multiple of N elements |
 | `tw_store<N>(T *p, const T *r)`, `tw_fill<N, T>(T *r, T value)` | registers to memory; registers set to a value |
 | `tw_barrier()`, `tw_shuffle_{xor,down,index}(T x, int)` | all threads of a block wait; 32 lanes exchange |
-| `tw_ldmatrix<N, trans>(T *r, const T *p)`, `tw_mma_{m16n8k16,m16n8k8}(float *c, const T *a, const T *b)` | a warp's matrices |
-| `tw_cp_async<bytes>(to, from)`, `tw_cp_async_zfill<bytes>(to, from, valid)`, `_commit()`, `_wait<N>()` | asynchronous copies |
+| `tw_ldmatrix<N, trans>(T *r, const T *p)`, `tw_mma_m16n8k16(float *c, const T *a, const T *b)` | a warp's matrices |
+| `tw_cp_async<bytes>(to, from)`, `_zfill<bytes>(to, from, valid)`, `_commit()`, `_wait<N>()` | asynchronous copies |
 | `tw_quotient<T>`, `tw_remainder<T>`, `tw_floordiv<T>`, `tw_ceildiv<T>`, `tw_ipow<T, U>` | integers |
 | `tw_maximum`, `tw_minimum`, `tw_maxnum`, `tw_minnum`, `tw_fma`, `tw_bitcast<T>` | floats, NaN as in `arith` |
 | `tw_float`, `tw_f16`, `tw_bf16`, `tw_f16_bits`, `tw_bf16_bits` | 16-bit floats, where the target has them |
 
-A target takes the tables that fit it and replaces entries: `{**ARITHMETIC, **MATHEMATICS, **STRUCTURED, TidOp: my_tid}`.
-An op without an entry is an error at the op that names it and the target.
+A target takes the tables that fit it and replaces entries: `{**ARITHMETIC, **STRUCTURED, TidOp: my_tid}`. An op without
+an entry is an error at the op that names it and the target.
 """
 
 from __future__ import annotations
