@@ -15,6 +15,7 @@ from tilewright.dialects.registry import all_dialects
 from tilewright.lowering.registry import all_lowerings
 from tilewright.passes.registry import all_passes
 
+ROOT = Path(__file__).parents[2]
 PROGRAM = """sym.symbol @M {min = 1}
 func.func @f(%x: tensor<?x4xf32, #sym.dims<M, 4>>) -> tensor<4x?xf32, #sym.dims<4, M>> {
   %t = lin.transpose %x perm [1, 0] : tensor<?x4xf32, #sym.dims<M, 4>> -> tensor<4x?xf32, #sym.dims<4, M>>
@@ -51,7 +52,7 @@ def test_a_renamed_pass_is_the_pass() -> None:
 
 
 def test_the_entry_point_is_declared() -> None:
-    declared = Path(__file__).parents[2].joinpath("pyproject.toml").read_text(encoding="utf-8")
+    declared = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     assert (
         '[project.entry-points."xdsl.universe"]\ntilewright = "tilewright.api.universe:TILEWRIGHT_UNIVERSE"' in declared
     )
@@ -67,3 +68,6 @@ def test_xdsl_opt_runs_our_passes_on_our_dialects(tmp_path: Path) -> None:
     kernels = xdsl_opt(out, "-p", "infer-shapes,decompose,lin-to-tile{tile-sizes=8,8}")
     assert "tile.kernel" in kernels
     assert "lin." not in kernels
+    threads = (ROOT / "tests" / "lowering" / "kernels" / "scale.mlir").read_text(encoding="utf-8")
+    source = xdsl_opt(threads, "-p", "tile-to-simt,tilewright-canonicalize", "-t", 'cuda{arch="sm_90a"}')
+    assert 'extern "C" __global__ void' in source

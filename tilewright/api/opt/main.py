@@ -218,6 +218,7 @@ def _about(console: Console, arguments: OptArguments) -> str | None:
         return None
     from tilewright.api.opt.catalogue import list_dialects, list_targets
 
+    _load(console, arguments)
     return list_dialects() if arguments.list_dialects else list_targets()
 
 

@@ -12,9 +12,6 @@ from tilewright.diagnostics import TilewrightError
 from tilewright.lowering.simt_to_cuda.types import CUDA_CPP, Spelling
 from tilewright.passes.core import error_at
 
-Write: TypeAlias = "Callable[[Writer, Any], None]"
-"""An entry of an emitter table: writes one op, and binds its results (`Writer.result`, `Writer.bind`)."""
-
 
 class Writer:
     """Writes statements. `names` holds the C++ expression of each value: a variable, or a literal for a constant."""
@@ -100,3 +97,7 @@ class Writer:
                 write(self, op)
             except TilewrightError as error:
                 raise error if error.location is not None else error_at(op, f"{op.name}: {error.message}") from None
+
+
+Write: TypeAlias = Callable[[Writer, Any], None]
+"""An entry of an emitter table: writes one op, and binds its results (`Writer.result`, `Writer.bind`)."""

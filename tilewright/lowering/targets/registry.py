@@ -68,11 +68,8 @@ def _loader(point: EntryPoint) -> Callable[[], type[Target]]:
 
 def all_targets() -> dict[str, Callable[[], type[Target]]]:
     """Every target by name: this package's, those registered in this process, plugins'; call a value to load it."""
-    table = dict(_plugins())
-    for name, cls in _registered.items():
-        table[name] = _constant(cls)
-    table.update(_OWN)
-    return table
+    # Neither of the latter two holds a name of ours.
+    return {**_OWN, **_plugins(), **{name: _constant(cls) for name, cls in _registered.items()}}
 
 
 def _constant(cls: type[Target]) -> Callable[[], type[Target]]:
