@@ -127,6 +127,24 @@ FOUND = {
         """,
     ),
 }
+FOUND["writes of one copy that overlap from turn to turn"] = program(
+    # remove-barriers took the copy for one in which each thread writes its own elements every time.
+    "256",
+    "256",
+    f"""
+    %f = {fragment(256)}
+    %g = {fragment(256)}
+    %s = {shared(259)}
+    %other = {shared(256)}
+    tile.copy %x0 to %f bounds [clip]
+    tile.for %k = 0 to 4 step 1 {{
+      tile.copy %f to %s[%k]
+    }}
+    tile.copy %f to %other
+    tile.copy %s to %g
+    tile.copy %g to %y bounds [clip]
+    """,
+)
 FOUND["both operands of a product are one fragment"] = program(
     "8x8",
     "8x8",
