@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from tilewright.api.testing.preserve import Coverage, NeverChanged, NotPreserved, assert_pass_preserves
     from tilewright.api.testing.program import Program
     from tilewright.api.testing.shapes import sizes, symbol_sizes
+    from tilewright.api.testing.tile_kernels import TileProgram, tile_kernels
+    from tilewright.api.testing.tile_kernels_layouts import spread_tile_kernels
     from tilewright.api.testing.values import dtypes
     from tilewright.runtime.inputs import make_inputs
 
@@ -31,6 +33,7 @@ __all__ = [
     "NeverChanged",
     "NotPreserved",
     "Program",
+    "TileProgram",
     "ViewLayout",
     "assert_pass_preserves",
     "differs",
@@ -40,7 +43,9 @@ __all__ = [
     "lin_programs",
     "make_inputs",
     "sizes",
+    "spread_tile_kernels",
     "symbol_sizes",
+    "tile_kernels",
     "zero_signs",
 ]
 
@@ -57,8 +62,11 @@ _HOME: dict[str, str] = {
     "layouts": "tilewright.api.testing.layouts",
     "lin_programs": "tilewright.api.testing.lin_programs",
     "make_inputs": "tilewright.runtime.inputs",
+    "TileProgram": "tilewright.api.testing.tile_kernels",
     "sizes": "tilewright.api.testing.shapes",
+    "spread_tile_kernels": "tilewright.api.testing.tile_kernels_layouts",
     "symbol_sizes": "tilewright.api.testing.shapes",
+    "tile_kernels": "tilewright.api.testing.tile_kernels",
     "zero_signs": "tilewright.api.testing.oracle",
 }
 """Public name -> module that defines it."""
