@@ -14,7 +14,7 @@ import hashlib
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -41,6 +41,8 @@ class Mutant:
     operator: str
     file: str
     """Below `tilewright/`."""
+    text: str = field(repr=False)
+    """The file as it was when the mutant was made: it may change while others run."""
     start: int
     end: int
     new: str
@@ -50,20 +52,19 @@ class Mutant:
     names: tuple[str, ...] = ()
     why: str = ""
 
-    def apply(self, text: str) -> str:
+    def changed(self) -> str:
         """The text of the file with the fault in it."""
-        return text[: self.start] + self.new + text[self.end :]
+        return self.text[: self.start] + self.new + self.text[self.end :]
 
-    def diff(self, root: Path = ROOT) -> str:
+    def diff(self) -> str:
         """The change as a unified diff."""
-        text = read(root, self.file)
-        before, after = text_lines(text), text_lines(self.apply(text))
+        before, after = text_lines(self.text), text_lines(self.changed())
         name = f"{PACKAGE}/{self.file}"
         return "".join(difflib.unified_diff(before, after, f"a/{name}", f"b/{name}", n=2))
 
-    def key(self, root: Path = ROOT) -> str:
+    def key(self) -> str:
         """A hash of what is changed into what, without line numbers: results are kept under it."""
-        changed = [line for line in text_lines(self.diff(root)) if line[:1] in "+-"]
+        changed = [line for line in text_lines(self.diff()) if line[:1] in "+-"]
         return hashlib.sha256("".join([self.name, *changed]).encode()).hexdigest()[:16]
 
 
@@ -138,8 +139,9 @@ def to_mutant(site: Site, text: str) -> Mutant | None:
         names = () if in_function else defined(source, edit)
     short = hashlib.sha256(site.identity.encode()).hexdigest()[:7]
     name = f"{site.operator.name}-{short}"
-    made = Mutant(name, site.operator.name, site.file, edit.start, edit.end, edit.new, line, lines, in_function, names)
-    return made if _is_change(made, text) else None
+    change = edit.start, edit.end, edit.new
+    made = Mutant(name, site.operator.name, site.file, text, *change, line, lines, in_function, names)
+    return made if _is_change(made) else None
 
 
 def defined(source: Source, edit: Edit) -> tuple[str, ...]:
@@ -151,15 +153,15 @@ def defined(source: Source, edit: Edit) -> tuple[str, ...]:
     return tuple(n.id for n in ast.walk(outermost) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
 
 
-def _is_change(mutant: Mutant, text: str) -> bool:
+def _is_change(mutant: Mutant) -> bool:
     blank = str.maketrans("", "", " \n()")
-    if mutant.new.translate(blank) == text[mutant.start : mutant.end].translate(blank):
+    if mutant.new.translate(blank) == mutant.text[mutant.start : mutant.end].translate(blank):
         return False
     if mutant.file.endswith(".py"):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
-                compile(mutant.apply(text), mutant.file, "exec")
+                compile(mutant.changed(), mutant.file, "exec")
         except (SyntaxError, ValueError):
             return False
     return True
@@ -233,6 +235,7 @@ def handwritten(root: Path = ROOT, faults: Sequence[Handwritten] = HANDWRITTEN) 
                 fault.name,
                 "by hand",
                 fault.file,
+                text,
                 start,
                 start + len(fault.old),
                 fault.new,

@@ -65,12 +65,13 @@ class Worker:
         if mutant is None:
             return self._pytest(tests, seconds)
         place = self.tree / PACKAGE / mutant.file
-        original = place.read_bytes()
+        if place.read_text(encoding="utf-8") != mutant.text:
+            raise RuntimeError(f"{mutant.file} changed while the mutants were listed; start again")
         try:
-            place.write_text(mutant.apply(original.decode()), encoding="utf-8")
+            place.write_text(mutant.changed(), encoding="utf-8")
             return self._pytest(tests, seconds)
         finally:
-            place.write_bytes(original)
+            place.write_text(mutant.text, encoding="utf-8")
 
     def stop(self) -> None:
         """End the pytest that runs, and what it started."""

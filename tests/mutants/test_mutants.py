@@ -11,12 +11,11 @@ import pytest
 from tests.mutants.choosing import chosen_tests, in_turns
 from tests.mutants.handwritten import Handwritten
 from tests.mutants.mapping import CoverageMap, KnownTest, is_test_file
-from tests.mutants.mutants import MOST_A_FILE, SAMPLE, Mutant, handwritten, read, sample, sites, to_name
+from tests.mutants.mutants import MOST_A_FILE, SAMPLE, Mutant, handwritten, sample, sites, to_name
 from tests.mutants.report import equivalents, passes, report
 from tests.mutants.results import Result, Results
 from tests.mutants.running import Outcome
 from tests.mutants.table import OPERATORS
-from tests.mutants.trees import ROOT
 
 FILE = "passes/some.py"
 TEXT = """
@@ -48,8 +47,7 @@ def test_the_sample_is_full_and_spread(drawn: list[Mutant]) -> None:
 
 def test_each_is_another_program_in_one_place(drawn: list[Mutant]) -> None:
     for mutant in [*drawn, *handwritten()]:
-        before = read(ROOT, mutant.file)
-        after = mutant.apply(before)
+        before, after = mutant.text, mutant.changed()
         assert after != before
         assert after[: mutant.start] == before[: mutant.start]
         assert after.endswith(before[mutant.end :])
@@ -91,8 +89,16 @@ def test_names_do_not_depend_on_what_stands_elsewhere() -> None:
 
 
 def some_mutant(**changes: object) -> Mutant:
-    given = {"name": "m", "operator": "boundary", "file": "passes/cse.py", "start": 0, "end": 1, "new": "x"}
-    return Mutant(**{**given, "line": 5, "lines": range(5, 7), "in_function": True, **changes})  # type: ignore[arg-type]
+    given = {
+        "name": "m",
+        "operator": "boundary",
+        "file": "passes/cse.py",
+        "text": "y",
+        "start": 0,
+        "end": 1,
+        "new": "x",
+    }
+    return Mutant(**{**given, "new": "x", "line": 5, "lines": range(5, 7), "in_function": True, **changes})  # type: ignore[arg-type]
 
 
 def test_tests_that_run_the_lines_come_first() -> None:

@@ -56,7 +56,7 @@ def planned(*names: str) -> list[KnownTest]:
 
 def changed(old: str, new: str) -> Mutant:
     start = SOURCE.index(old)
-    return Mutant("m", "boundary", "passes/count.py", start, start + len(old), new, 2, range(2, 3), True)
+    return Mutant("m", "boundary", "passes/count.py", SOURCE, start, start + len(old), new, 2, range(2, 3), True)
 
 
 def test_caught(worker: Worker) -> None:
