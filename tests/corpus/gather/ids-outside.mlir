@@ -1,5 +1,6 @@
 // tilewright failure
 // what: ids outside of the table read memory that is not the table's
+// subject: reference-sim
 // level: tensor
 // sizes: M=3 N=33
 // seed: 1

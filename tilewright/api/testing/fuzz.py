@@ -177,8 +177,9 @@ def _run_processes(tasks: Sequence[Task], summary: Summary, progress: Progress) 
     events: Any = processes.Queue()
     cancel = processes.Event()
     workers = [processes.Process(target=_in_process, args=(task, events, cancel), daemon=True) for task in tasks]
-    for worker in workers:
-        worker.start()
+    with _ignoring_interrupts():
+        for worker in workers:
+            worker.start()
     open_workers = len(workers)
     while open_workers:
         if summary.interrupted:
@@ -205,7 +206,6 @@ def _run_processes(tasks: Sequence[Task], summary: Summary, progress: Progress) 
 
 def _in_process(task: Task, events: Any, cancel: Any) -> None:
     """The main function of a worker process; None on the queue is its last word."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to all; the parent decides
     counts: dict[str, list[int]] = {}
     last = time.monotonic()
 
@@ -232,6 +232,21 @@ def _in_process(task: Task, events: Any, cancel: Any) -> None:
         report(Event(next(iter(task.subjects)), error=message))
     flush()
     events.put(None)
+
+
+@contextmanager
+def _ignoring_interrupts() -> Generator[None]:
+    """Processes started meanwhile ignore Ctrl-C from their first moment on: the terminal sends it to all, and it is the
+    parent that decides."""
+    try:
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except ValueError:  # not the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
