@@ -41,8 +41,8 @@ def page() -> str:
         lines += [
             f"## ldmatrix x1 of 16-bit elements{what}",
             "",
-            "Rows are what lanes 0 to 7 name; each further matrix has its rows at the next 8 lanes and comes in the next",
-            "2 registers.",
+            "Rows are what lanes 0 to 7 name; each further matrix has its rows at the next 8 lanes and comes in the",
+            "next 2 registers.",
             "",
             *grid(ldmatrix_elements(1, 2, transposed)),
             "",
