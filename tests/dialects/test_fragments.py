@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from tests.dialects.fragment_page import page
 from tilewright.dialects.simt.fragments import MMA_SHAPES, ldmatrix_elements
 
 # By operand: (row, column) of each register, for group g = lane // 4 and thread t = lane % 4 of it.
@@ -47,3 +50,7 @@ def test_ldmatrix_gives_a_lane_a_word_of_each_matrix() -> None:
     assert transposed[13] == tuple((8 * m + row, 3) for m in range(2) for row in (2, 3))
     assert ldmatrix_elements(1, 4, False)[13] == ((3, 1),)
     assert ldmatrix_elements(1, 1, False)[13] == ((3, 4), (3, 5), (3, 6), (3, 7))
+
+
+def test_the_page_is_the_table() -> None:
+    assert (Path(__file__).parents[2] / "docs" / "design" / "fragments.md").read_text(encoding="utf-8") == page()

@@ -60,6 +60,11 @@ def test_a_product_of_one_warp(gpu: Device, dtype: str) -> None:
     assert (abs(c - left @ right) <= 2 * 17 * 2.0**-23 * (abs(left) @ abs(right))).all()
 
 
+def test_tiles_of_one_warp(gpu: Device) -> None:
+    a, b = integers(6, 32, 32).astype(TYPES["bf16"]), integers(6, 16, 32).astype(TYPES["bf16"])
+    assert_same(gpu, text_of("warp_tiles"), [a, b, np.zeros((6, 32, 16), np.float32)], [32], 6)
+
+
 @pytest.mark.parametrize(
     ("shape", "dtype", "a_count", "b_count"),
     [("m16n8k16", "bf16", 8, 4), ("m16n8k16", "f16", 8, 4), ("m16n8k8", "bf16", 4, 2), ("m16n8k8", "f16", 4, 2),

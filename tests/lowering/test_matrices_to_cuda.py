@@ -43,6 +43,19 @@ def test_a_product_of_one_warp(arch: str) -> None:
 
 @pytest.mark.nvrtc
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
+def test_tiles_of_one_warp(arch: str) -> None:
+    found = instructions(text_of("warp_tiles"), arch)
+    products, loads = opcodes(found, "HMMA"), opcodes(found, "LDSM")
+    assert set(products) == {"HMMA.16816.F32.BF16"}
+    assert set(loads) == {"LDSM.16.M88.4"}
+    # Four products for three loads, however often the loop along k is unrolled.
+    assert sum(products.values()) * 3 == sum(loads.values()) * 4
+    assert opcodes(found, "LDGSTS") == {"LDGSTS.E.BYPASS.128": 6}
+    assert not opcodes(found, "PRMT", "LDL", "STL")
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
 def test_a_pipeline_of_asynchronous_copies(arch: str) -> None:
     found = instructions(text_of("pipeline"), arch)
     assert set(opcodes(found, "LDGSTS")) == {"LDGSTS.E.BYPASS.128.ZFILL"}

@@ -43,6 +43,14 @@ def matmul_inputs(blocks: int, dtype: Any = ml_dtypes.bfloat16, k: int = 16) -> 
     return a, b, np.zeros((blocks, 16, 8), np.float32)
 
 
+def tiles_inputs(blocks: int) -> tuple[Array, Array, Array]:
+    """A (blocks, 32, 32), B transposed (blocks, 16, 32) and an empty C (blocks, 32, 16) of `warp_tiles`."""
+    random = np.random.default_rng(7)
+    a = random.standard_normal((blocks, 32, 32)).astype(ml_dtypes.bfloat16)
+    b = random.standard_normal((blocks, 16, 32)).astype(ml_dtypes.bfloat16)
+    return a, b, np.zeros((blocks, 32, 16), np.float32)
+
+
 def pipeline_inputs(blocks: int, tiles: int, missing: int) -> tuple[Array, Array, Array]:
     """x, which lacks the last `missing` elements of the last tile; an empty y; and what y is to be, in float64."""
     whole = np.zeros(blocks * tiles * TILE, np.float32)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.cpu.support import assert_same_bits, built, launch, on_simulator
-from tests.runtime.matrix_kernels import kernel_of, matmul_inputs, pipeline_inputs, text_of, without
+from tests.runtime.matrix_kernels import kernel_of, matmul_inputs, pipeline_inputs, text_of, tiles_inputs, without
 from tests.runtime.sim.test_matrices import TYPES, fragments_text, ldmatrix_text
 from tilewright.diagnostics import TilewrightError
 
@@ -24,6 +24,16 @@ def test_a_product_of_one_warp(dtype: str) -> None:
         got = c.copy()
         launch(compiled, [a, b, got], [], 5, **options)
         assert_same_bits(got, expected, str(options))
+    assert expected.any()
+
+
+def test_tiles_of_one_warp() -> None:
+    a, b, c = tiles_inputs(4)
+    kernel = kernel_of(text_of("warp_tiles"))
+    got, expected = c.copy(), c.copy()
+    on_simulator(kernel, [a.reshape(-1), b.reshape(-1), expected.reshape(-1)], [32], 4)
+    launch(built([kernel])[0], [a, b, got], [32], 4, seed=5)
+    assert_same_bits(got, expected)
     assert expected.any()
 
 

@@ -215,6 +215,29 @@ simt.kernel @k(%x : !simt.global<f32>) threads 32 smem 128 grid [1] {
     assert (fault.kind, fault.thread, fault.count) == ("in-flight", 16, 16)
 
 
+@pytest.mark.parametrize("index", ["source", "target", "valid"])
+def test_an_address_from_arithmetic_that_wraps(index: str) -> None:
+    body = """
+simt.kernel @k(%x : !simt.global<f32>) threads 32 smem 128 grid [1] {
+  %t = simt.tid
+  %s = simt.shared at 0 : !simt.smem<[32], f32>
+  %far = arith.constant 1073741824 : i32
+  %four = arith.constant 4 : i32
+  %big = arith.muli %t, %far : i32
+  %wrapped = arith.muli %big, %four : i32
+  simt.cp_async %x[SOURCE] to %s[TARGET] width 1 valid VALID
+  simt.cp_async_commit
+  simt.cp_async_wait pending 0
+}
+"""
+    places = {"source": "%t", "target": "%t", "valid": "%one", index: "%wrapped"}
+    for name, value in places.items():
+        body = body.replace(name.upper(), value)
+    body = body.replace("  %four =", "  %one = arith.constant 1 : i32\n  %four =")
+    report = simulate(kernel_of(body), [Buffer(np.ones(32, np.float32))], [], grid=1, level="check")
+    assert "index-wrap" in {d.kind for d in report.diagnostics}
+
+
 def test_a_landing_that_is_none() -> None:
     with pytest.raises(TilewrightError, match="expected copies to land latest or earliest, got 'soon'"):
         run(text_of("pipeline"), "soon")

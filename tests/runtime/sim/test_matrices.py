@@ -8,11 +8,14 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.runtime.matrix_kernels import kernel_of, matmul_inputs, text_of
+from tests.runtime.matrix_kernels import kernel_of, matmul_inputs, text_of, tiles_inputs
 from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.simt.matrix import LdmatrixOp, MmaSyncOp
+from tilewright.dialects.simt.structure import UnrollOp
 from tilewright.runtime.sim.buffers import Buffer
-from tilewright.runtime.sim.launch import simulate
+from tilewright.runtime.sim.launch import compile_kernel, simulate
 from tilewright.runtime.sim.report import Report
+from tilewright.runtime.sim.vectorise import is_parallel
 
 TYPES = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "f32": np.float32}
 
@@ -31,6 +34,42 @@ def test_a_product_of_one_warp(dtype: str, level: str) -> None:
     expected = a.astype(np.float64) @ b.astype(np.float64)
     bound = 17 * 2.0**-24 * (abs(a.astype(np.float64)) @ abs(b.astype(np.float64)))
     assert (abs(c - expected) <= bound).all()
+
+
+@pytest.mark.parametrize("vectorise", [True, False])
+@pytest.mark.parametrize("level", ["fast", "check"])
+@pytest.mark.parametrize("landing", ["latest", "earliest"])
+def test_tiles_of_one_warp(vectorise: bool, level: Any, landing: Any) -> None:
+    """Iterations of unrolled loops at once or one after the other: the same bits, the same counts."""
+    blocks, depth = 3, 32
+    a, bt, c = tiles_inputs(blocks)
+    kernel = kernel_of(text_of("warp_tiles"))
+    memory = [Buffer(x.reshape(-1)) for x in (a, bt, c)]
+    program = compile_kernel(kernel, level, aliased=False, vectorise=vectorise)
+    report = program.run(memory, [depth], grid=blocks, landing=landing)
+    assert not report.diagnostics
+    left, right = a.astype(np.float32), bt.astype(np.float32).transpose(0, 2, 1)
+    expected = np.zeros_like(c)
+    for k in range(depth):
+        expected = expected + left[:, :, k : k + 1] * right[:, k : k + 1]
+    np.testing.assert_array_equal(c, expected)
+    if level == "check":
+        counts = [c for site, c in report.counts.items() if site.op_name == "simt.ldmatrix"]
+        # Two steps along k; rows 80 bytes apart: one wavefront a matrix.
+        assert [(c.requests, c.wavefronts) for c in counts] == [(blocks * 2, blocks * 8), (blocks * 4, blocks * 16)]
+
+
+def test_products_of_unrolled_loops_run_at_once() -> None:
+    kernel = kernel_of(text_of("warp_tiles"))
+    loops = [op for op in kernel.walk() if isinstance(op, UnrollOp)]
+    holding = [op for op in loops if any(isinstance(i, LdmatrixOp | MmaSyncOp) for i in op.walk())]
+    assert len(holding) == 3
+    assert all(is_parallel(op, False) for op in holding)
+    # Not where each adds to the same sum.
+    summing = text_of("warp_tiles").replace("into %acc[%i, %j, %c0]", "into %acc[%i, %c0, %c0]")
+    loops = [op for op in kernel_of(summing).walk() if isinstance(op, UnrollOp)]
+    (inner,) = (op for op in loops if any(isinstance(i, MmaSyncOp) for i in op.body.block.ops))
+    assert not is_parallel(inner, False)
 
 
 FRAGMENTS = """

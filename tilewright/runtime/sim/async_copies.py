@@ -9,6 +9,7 @@ access to the destination in between (by the race model), a source that changes,
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -156,6 +157,8 @@ def compile_cp_async(compiler: Compiler, op: CpAsyncOp) -> Compiled:
     stored = any(isinstance(o, StoreOp) and o.memory is op.source for o in compiler.kernel.walk())
     if compiler.counts:
         compiler.access_sites.append(site)
+    # Positions, masks and values of the copies of two stages, which are kept until they have landed.
+    compiler.bytes_per_thread += 2 * prod(loop.count for loop in compiler.loops) * (24 * width + 32)
 
     def wide(state: State, slot: int) -> Array:
         value: Array = state.env[slot]

@@ -1,9 +1,9 @@
-"""`ldmatrix` and `mma.sync`: what the 32 lanes of a warp do together, by the fragments of `dialects/simt/fragments.py`.
-
-Both run one iteration of the loops around them at a time, for all blocks and warps at once.
-"""
+"""`ldmatrix` and `mma.sync`: what the 32 lanes of a warp do together, by `dialects/simt/fragments.py`."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from xdsl.dialects.builtin import Float32Type
@@ -42,7 +42,7 @@ def compile_ldmatrix(compiler: Compiler, op: LdmatrixOp) -> Compiled:
     per_row = ROW_BYTES // size
     site = compiler.site(op, "shared")
     exist = f"elements 0..{count - 1} exist"
-    place = Place(site, -1, offset, size, per_row, ())
+    place = Place(site, -1, offset, size, per_row, compiler.vector_counts)
     slot = compiler.slot(op.index)
     registers = register_access(compiler, op, op.regs, op.indices, width)
     mark = written(compiler, op.regs, registers)
@@ -53,7 +53,7 @@ def compile_ldmatrix(compiler: Compiler, op: LdmatrixOp) -> Compiled:
     if compiler.checks:
         observers += [wrap_check(place, slot, None), alignment_check(place)]
     cell = shared_cell(compiler)
-    pieces = np.arange(size // cell)[:, None, None, None]
+    pieces = np.arange(size // cell)
 
     def run(state: State) -> None:
         mask = state.mask
@@ -61,8 +61,8 @@ def compile_ldmatrix(compiler: Compiler, op: LdmatrixOp) -> Compiled:
             return
         if compiler.checks:
             report_partial_warps(state, site, "ldmatrix")
-        index: Array = state.env[slot]
-        index = np.broadcast_to(index, (index.shape[0], state.threads)).astype(np.int64)
+        index = place.all_axes(state.env[slot])
+        index = np.broadcast_to(index, (*index.shape[:-1], state.threads)).astype(np.int64)
         lanes = named if mask is None else named & mask
         outside = ((index < 0) | (index > count - per_row)) & lanes
         if outside.any():
@@ -73,11 +73,12 @@ def compile_ldmatrix(compiler: Compiler, op: LdmatrixOp) -> Compiled:
         index = np.where(lanes & ~outside, index, 0)
         for observer in observers:
             observer(state, index, lanes)
-        elements = np.moveaxis(index[:, source], 1, 0) + within[:, None]
+        elements = np.moveaxis(index[..., source], -2, 0)
+        elements = elements + within.reshape(width, *[1] * (elements.ndim - 2), -1)
         # A misaligned row, reported above, may reach beyond the end.
         elements = np.minimum(elements, count - 1)
         if state.races is not None:
-            cells = (elements * size + offset) // cell + pieces
+            cells = (elements * size + offset) // cell + pieces.reshape(-1, *[1] * elements.ndim)
             state.races.on_read(state, site, cells.reshape(-1, *elements.shape[1:]), mask)
         memory = state.shared.data.view(dtype)
         rows = np.arange(state.blocks, dtype=np.int64) * (state.shared.pitch // size) + offset // size
@@ -88,32 +89,48 @@ def compile_ldmatrix(compiler: Compiler, op: LdmatrixOp) -> Compiled:
     return Compiled(run, False)
 
 
-def _inverse(places: Places) -> tuple[Array, Array]:
-    """(register, lane) of each element of a matrix."""
+@dataclass(frozen=True, slots=True)
+class _Gather:
+    """Index tables of a shape: register * 32 + lane of each element of A, B and C, (rows, columns); and back for C."""
+
+    a: Array
+    b: Array
+    c: Array
+    back: tuple[Array, Array]
+    """(row, column) of each register of C, (registers, lanes)."""
+
+
+@cache
+def _gather(shape: MmaShape) -> _Gather:
+    table = np.array(shape.c)
+    return _Gather(_inverse(shape.a), _inverse(shape.b), _inverse(shape.c), (table[..., 0].T, table[..., 1].T))
+
+
+def _inverse(places: Places) -> Array:
     table = np.array(places)
     lane, register = np.indices(table.shape[:2])
-    shape = tuple(int(n) for n in table.reshape(-1, 2).max(0) + 1)
-    found = np.empty((2, *shape), np.intp)
-    found[0, table[..., 0], table[..., 1]] = register
-    found[1, table[..., 0], table[..., 1]] = lane
-    return found[0], found[1]
+    found = np.empty(tuple(int(n) for n in table.reshape(-1, 2).max(0) + 1), np.intp)
+    found[table[..., 0], table[..., 1]] = register * LANES + lane
+    return found
+
+
+def _whole(fragment: Array, places: Array) -> Array:
+    """The matrices (rows, columns, axes..., warps) of a fragment (registers, axes..., threads)."""
+    by_warp = np.moveaxis(fragment.reshape(*fragment.shape[:-1], -1, LANES), -1, 1)
+    return by_warp.reshape(-1, *by_warp.shape[2:])[places]
 
 
 def multiply(shape: MmaShape, a: Array, b: Array, c: Array) -> Array:
-    """D = A B + C of float32 fragments (registers, blocks, threads).
+    """D = A B + C of float32 fragments (registers, axes..., threads), the axes broadcast to those of C.
 
     Sums go over k ascending, each rounded to f32, as `MmaSyncOp` says.
     """
-    by_warp = [x.reshape(x.shape[0], x.shape[1], -1, LANES) for x in (a, b, c)]
-    whole: list[Array] = []
-    for values, places in zip(by_warp, (shape.a, shape.b, shape.c), strict=True):
-        register, lane = _inverse(places)
-        whole.append(values[register, :, :, lane])  # (rows, columns, blocks, warps)
-    left, right, total = whole
+    gather = _gather(shape)
+    left, right, total = _whole(a, gather.a), _whole(b, gather.b), _whole(c, gather.c)
     for k in range(shape.k):
-        total = total + left[:, k, None] * right[None, k]
-    table = np.array(shape.c)
-    return total[table[..., 0].T, table[..., 1].T].transpose(0, 2, 3, 1).reshape(c.shape)
+        total += left[:, k, None] * right[None, k]
+    found = total[gather.back]  # (registers, lanes, axes..., warps)
+    return np.moveaxis(found, 1, -1).reshape(c.shape)
 
 
 def as_tf32(values: Array) -> Array:
