@@ -20,13 +20,15 @@ VALUES = (1, 2, 3, 5, 7, 8, 4, 16, 17, 31, 32, 0)
 TILES = (1, 2, 4, 3, 8, 5, 6, 7, 12, 16, 32)
 MOST_TURNS = 5
 """Tiles along one dim at most."""
-MOST_ELEMENTS = 1024
-"""Elements of one tile at most."""
+MOST_ELEMENTS = 512
+"""Elements of one tile at most: some such tiles, padded, fit the shared memory of every device."""
 MOST_POINTS = 4096
 """Points of an iteration space at most."""
 Walk = Literal["grid", "loop", "whole"]
 Way = Literal["fragment", "shared", "laid"]
 """Straight into registers; through shared memory whose layout is left open; through shared memory laid out by hand."""
+PARTS = 2
+"""Pieces in which a tile may be put together in shared memory."""
 
 
 @dataclass(frozen=True)
@@ -159,16 +161,22 @@ class Author:
             if fitting:
                 return Axis(size, self.choice(fitting), "whole")
             walk = "loop" if "loop" in walks else "grid"
-        fitting = [t for t in TILES if ceil(size.value / t) <= MOST_TURNS and t <= most]
-        return Axis(size, self.choice(fitting or [max(TILES)]), walk)
+        allowed = [t for t in TILES if t <= most]
+        fitting = [t for t in allowed if ceil(size.value / t) <= MOST_TURNS]
+        return Axis(size, self.choice(fitting or [max(allowed)]), walk)
 
-    def axes(self, sizes: Sequence[Size], walks: Sequence[Walk] = ("grid", "grid", "loop", "whole")) -> list[Axis]:
-        """How several dims are walked, with a tile of bounded size."""
+    def axes(
+        self,
+        sizes: Sequence[Size],
+        walks: Sequence[Walk] = ("grid", "grid", "loop", "whole"),
+        room: int = MOST_ELEMENTS,
+    ) -> list[Axis]:
+        """How several dims are walked, with a tile of at most `room` elements."""
         found: list[Axis] = []
         if "grid" in walks and self.seldom(4):
             walks = ("grid",)
         for size in sizes:
-            most = max(8, MOST_ELEMENTS // prod(a.tile for a in found))
+            most = max(1, room // prod(a.tile for a in found))
             axis = self.axis(size, walks, most)
             # Equal tiles here and there, so that operands of different dims may share a buffer.
             if found and axis.walk != "whole" and found[-1].tile <= most and self.seldom(4):
@@ -232,10 +240,37 @@ class Author:
             return fragment
         staged = self.shared(kernel, sizes, tensor.element, way)
         fragment = kernel.alloc("f", sizes, tensor.element)
-        kernel.add(f"tile.copy {source} to {staged.name}{bounds}{fill}{self.via()}{self.dist(sizes)}")
+        even = [n for n, d in enumerate(dims) if d is not None and sizes[n] % PARTS == 0]
+        if even and self.seldom(5):
+            self.assemble(kernel, tensor, dims, offsets, staged, self.choice(even), fill)
+        else:
+            kernel.add(f"tile.copy {source} to {staged.name}{bounds}{fill}{self.via()}{self.dist(sizes)}")
         self.sync(kernel)
         kernel.add(f"tile.copy {staged.name} to {fragment.name}{self.via()}")
         return fragment
+
+    def assemble(
+        self,
+        kernel: KernelText,
+        tensor: Tensor,
+        dims: Sequence[int | None],
+        offsets: Sequence[str],
+        staged: Fragment,
+        along: int,
+        fill: str,
+    ) -> None:
+        """Puts a tile together in shared memory, a piece a turn, each by way of registers."""
+        step = staged.sizes[along] // PARTS
+        variable = kernel.fresh("p")
+        with kernel.block(f"tile.for {variable} = 0 to {staged.sizes[along]} step {step}"):
+            places = ["" if d is None else offsets[d] for d in dims]
+            places[along] = kernel.apply("o + p", o=places[along], p=variable) if places[along] else variable
+            at = ", ".join(place or kernel.apply("0") for place in places)
+            piece = kernel.alloc("f", [step if n == along else s for n, s in enumerate(staged.sizes)], staged.element)
+            bounds = ", ".join(["clip"] * len(dims))
+            kernel.add(f"tile.copy {kernel.use(tensor)}[{at}] to {piece.name} bounds [{bounds}]{fill}{self.via()}")
+            into = ", ".join(variable if n == along else kernel.apply("0") for n in range(len(dims)))
+            kernel.add(f"tile.copy {piece.name} to {staged.name}[{into}]{self.via()}")
 
     def store(
         self,
@@ -294,7 +329,7 @@ class Author:
         strides, step = [1] * len(sizes), 1
         for d in reversed(self.draw(st.permutations(range(len(sizes))))):
             strides[d] = step
-            step = step * sizes[d] + self.choice([0, 1, 0, 3])
+            step = step * sizes[d] + (self.choice([0, 1, 0, 3]) if sizes[d] > 1 else 0)
         return f"#tile.strided<[{', '.join(map(str, strides))}]>"
 
     def dist(self, sizes: Sequence[int]) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
+from math import prod
 
-from tilewright.api.testing.tile_kernels_author import Author, is_float
+from tilewright.api.testing.tile_kernels_author import MOST_ELEMENTS, Author, is_float
 from tilewright.api.testing.tile_kernels_bodies import Body, Value, draw_body
 from tilewright.api.testing.tile_kernels_operands import (
     Loaded,
@@ -69,7 +70,8 @@ class Fold:
             first = plain(author, self.sizes, author.permutation(len(self.sizes)), element)
         self.first = first
         row_axes = author.axes(self.sizes[: self.rows])
-        column_axes = author.axes(self.sizes[self.rows :], ("loop", "loop", "whole"))
+        room = max(8, MOST_ELEMENTS // prod(a.tile for a in row_axes))
+        column_axes = author.axes(self.sizes[self.rows :], ("loop", "loop", "whole"), room)
         self.axes = [*row_axes, *column_axes]
         self.bare = first.tensor.element == self.element and not author.seldom(2)
         """Whether the elements are combined as they are."""

@@ -83,7 +83,7 @@ class Pointwise:
 
     def _repeated(self) -> tuple[int, Body, Value]:
         """How often the first result is computed on from itself, and how."""
-        turns = self.author.choice([2, 3]) if self.author.seldom(5) else 0
+        turns = self.author.choice([2, 3]) if self.author.seldom(3) else 0
         body = Body.of([self.targets[0]], "r")
         value = body.values[0]
         if turns:

@@ -68,7 +68,8 @@ class Product:
             self.left, self.right = self.right, self.left
         self.element = "i32" if element == "i32" else "f32"
         tiles = author.axes(self.sizes[:kept])
-        steps = [author.axis(s, ("loop", "loop", "whole"), 16) for s in self.sizes[kept:]]
+        depth = 16 if summed == 1 else 4
+        steps = [author.axis(s, ("loop", "loop", "whole"), depth) for s in self.sizes[kept:]]
         self.axes: list[Axis] = [*tiles, *steps]
         self.order = author.permutation(kept)
         """The order of the accumulator's dims."""
