@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from tilewright.api.testing.chance import Chance
 from tilewright.api.testing.lin_bodies import UNARY, block, body_lines, choose_body
 from tilewright.api.testing.lin_generics import ITERATORS, at, generic_text
@@ -16,7 +18,7 @@ def combined_magnitude(combine: str, magnitude: float, length: int) -> float:
     if combine == "sum":
         return magnitude * max(length, 1)
     if combine == "prod":
-        return max(magnitude, 1.0) ** min(length, 64)
+        return math.exp(min(length * math.log(max(magnitude, 1.0)), 100.0))
     return magnitude
 
 
@@ -40,8 +42,9 @@ def add_reduce(chance: Chance, text: LinText, x: Value) -> Value | None:
         return None
     axes = chance.subset(x.rank)
     element = x.element
-    if element == "i1" or (element in FLOATS and "f32" in text.dtypes and chance.flag(4)):
-        element = "i32" if element == "i1" else "f32"
+    wide = "i32" if element == "i1" else "f32" if element in FLOATS else element
+    if wide in text.dtypes and (element == "i1" or chance.flag(4)):
+        element = wide
     length = text.count([x.shape[a] for a in axes])
     chosen = _choose_combine(chance, text, x, element, length)
     if chosen is None:
@@ -83,8 +86,8 @@ def add_combine(chance: Chance, text: LinText, x: Value) -> Value | None:
 
 
 def add_softmax(chance: Chance, text: LinText, x: Value) -> Value | None:
-    """Along one axis."""
-    if not x.rank or x.element not in FLOATS:
+    """Along one axis, of numbers that are small or exact: the exponential of an error of 100 says nothing."""
+    if not x.rank or x.element not in FLOATS or (not x.exact and x.magnitude > 64.0):
         return None
     axis = x.rank - 1 - chance.integer(0, x.rank - 1)
     content = f"lin.softmax {x.name} axis {axis} : {x.type} -> {x.type}"

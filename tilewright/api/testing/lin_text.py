@@ -126,6 +126,9 @@ class LinText:
     ) -> Value:
         """A new value: `text` is what stands to the right of the `=`, from the op's name on."""
         number = len(self._lines)
+        if element == "i32":
+            # It wraps.
+            magnitude = min(magnitude, MAGNITUDE["i32"])
         made = Value(f"%t{number}", tuple(dims), element, magnitude, exact)
         self._used.update(operand.name for operand in operands)
         self._lines.append(f"  {made.name} = {text}")
