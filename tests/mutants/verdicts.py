@@ -92,21 +92,21 @@ def pytest_runtest_logfinish() -> None:
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if report.failed and _state["by"] is None:
-        _state.update(by=report.nodeid, message=_last_line(report.longreprtext))
+        _state.update(by=report.nodeid, message=_what_failed(report.longreprtext))
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
     if report.failed and _state["by"] is None:
-        _state.update(by=f"{report.nodeid} (importing it)", message=_last_line(report.longreprtext))
+        _state.update(by=f"{report.nodeid} (importing it)", message=_what_failed(report.longreprtext))
 
 
 def pytest_sessionfinish() -> None:
     _write()
 
 
-def _last_line(text: str) -> str:
-    """What went wrong, out of a long report: the first line that pytest marks as an error, else the last."""
+def _what_failed(text: str) -> str:
+    """What went wrong, out of a long report: the first line that pytest marks as an error, else the first of all."""
     lines = [line for line in text.splitlines() if line.strip()]
     marked = [line for line in lines if line.startswith("E ")]
-    found = marked[0].removeprefix("E ") if marked else lines[-1] if lines else ""
+    found = (marked or lines or [""])[0].removeprefix("E ")
     return found.strip()[:200]
