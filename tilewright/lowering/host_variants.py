@@ -173,8 +173,10 @@ def _magnitude(stride: Expr, facts: Facts) -> Expr:
 
 
 def _vector_relations(launched: Launched, facts: Facts) -> dict[Relation, Answer]:
-    """What makes wide accesses legal: for each buffer that is moved in tiles along a contiguous dim (the last, unless the
-    facts name another), that dim's stride is 1, its size, the other strides and the base address are multiples of the vector.
+    """What makes wide accesses legal: of each buffer that is moved in tiles along a contiguous dim.
+
+    That is the last dim, unless the facts name another: its stride is 1; its size, the other strides and the base
+    address are multiples of the vector.
 
     A buffer that can never fit any vector is left out (it is moved element by element), and of the vectors that might
     fit the widest is taken.

@@ -43,6 +43,7 @@ class StageResultsPass(TilewrightPass):
     """
 
     name = "stage-results"
+    level = "tile"
     columns: int = 64
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -218,8 +219,8 @@ class _Cut:
         new = [fill, PublishOp(channel.res), receive, drain, ReleaseOp(channel.res, lag)]
         for each in (channel, acquire, *new):
             each.location = store.location
-        # The wait for a slot comes before the panel is computed: its barrier would else separate a conversion to 16 bits
-        # from the store that packs two of them into a register.
+        # The wait for a slot comes before the panel is computed: its barrier would else separate a conversion to 16
+        # bits from the store that packs two of them into a register.
         start = block.first_op
         assert start is not None
         block.insert_op_before(acquire, start)

@@ -1,8 +1,8 @@
 """Matrix instructions of a warpgroup (wgmma) on operands in shared memory, and the store of results (stmatrix).
 
 `simt.wgmma m64n256k16 ...` starts acc += a * b for a 64 x k tile of a and a k x n tile of b; 128 threads take part,
-each holds n / 2 of the accumulators. It runs asynchronously: `simt.wgmma.fence` before the first, `simt.wgmma.commit` closes
-a group, `simt.wgmma.wait N` waits until at most N groups are pending. Registers in flight may not be touched.
+each holds n / 2 of the accumulators. It runs asynchronously: `simt.wgmma.fence` before the first, `simt.wgmma.commit`
+closes a group, `simt.wgmma.wait N` waits until at most N groups are pending. Registers in flight may not be touched.
 Source: PTX ISA 8.0, wgmma.
 
 Where an accumulator sits, in lane l of warp w of the warpgroup: row 16*w + 8*i + l/4, column 8*j + 2*(l mod 4) + c at
@@ -280,8 +280,8 @@ class StMatrixOp(IRDLOperation):
     """`simt.stmatrix %r[%a, %b] to %s[%i] trans`: a warp stores four 8 x 8 matrices of 16-bit elements.
 
     Lane l holds of matrix q the elements (l/4, 2*(l mod 4)) and the next, at registers [.., b + 2*q] and the next.
-    Lanes 8*q to 8*q + 7 give the places of the rows of matrix q, 8 elements each, at multiples of 16 bytes. `trans` stores
-    the transposed matrices. Source: PTX ISA 7.8, stmatrix.
+    Lanes 8*q to 8*q + 7 give the places of the rows of matrix q, 8 elements each, at multiples of 16 bytes. `trans`
+    stores the transposed matrices. Source: PTX ISA 7.8, stmatrix.
     """
 
     name = "simt.stmatrix"

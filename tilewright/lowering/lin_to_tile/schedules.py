@@ -208,7 +208,7 @@ def _mapped_layouts(request: Request, row: int, column: int) -> list[tuple[str, 
         if not isinstance(type_, BufType) or type_.strides is None or contraction.accesses[number] is not None:
             return []
         dims = request.space.operand_dims(contraction, number)
-        axes = [axis for axis in (dims.index(own), *_depth_axes(request, number))]
+        axes = [dims.index(own), *_depth_axes(request, number)]
         letters: list[tuple[str, tuple[Relation, ...]]] = []
         for axis in sorted(axes, reverse=True):
             multiple = tile_sizes.MAP_BYTES // element_bytes(type_.element)

@@ -22,9 +22,8 @@ from tilewright.dialects.simt.structure import KernelOp
 from tilewright.dialects.simt.tma import BulkCommitOp, BulkWaitOp, TmaLoadOp, TmaStoreOp
 from tilewright.dialects.simt.types import MbarType, RegsType, SharedType
 from tilewright.dialects.simt.wgmma import StMatrixOp, WgmmaCommitOp, WgmmaFenceOp, WgmmaOp, WgmmaWaitOp
-from tilewright.lowering.simt_to_cuda.arithmetic import Write
 from tilewright.lowering.simt_to_cuda.structured import place
-from tilewright.lowering.simt_to_cuda.writer import Writer
+from tilewright.lowering.simt_to_cuda.writer import Write, Writer
 from tilewright.passes.core import error_at
 
 MBAR_BYTES = 8

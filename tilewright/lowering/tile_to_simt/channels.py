@@ -1,9 +1,10 @@
 """Channels and tensor maps: slots of shared memory, the barriers that guard them, and who waits for what.
 
-A channel that tensor maps fill from global memory (a load channel) has two mbarriers a slot: `full` counts the bytes that
-land, `empty` the warps that are through with it. One thread of the producer asks for copies; every thread of the consumer
-waits. A channel that threads fill and tensor maps store from (a store channel) is used by one role: a named barrier
-separates writing from storing, and the storing thread counts its groups. Slot and parity are carried through loops.
+A channel that tensor maps fill from global memory (a load channel) has two mbarriers a slot: `full` counts the bytes
+that land, `empty` the warps that are through with it. One thread of the producer asks for copies; every thread of the
+consumer waits. A channel that threads fill and tensor maps store from (a store channel) is used by one role: a named
+barrier separates writing from storing, and the storing thread counts its groups. Slot and parity are carried through
+loops.
 """
 
 from __future__ import annotations

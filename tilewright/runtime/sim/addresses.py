@@ -14,6 +14,8 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import i1, i32
 from xdsl.ir import Block, Operation, SSAValue
 
+from tilewright.dialects.simt.async_copy import CpAsyncOp
+from tilewright.dialects.simt.matrix import LdmatrixOp
 from tilewright.dialects.simt.memory import LoadOp, StoreOp
 from tilewright.dialects.simt.structure import KernelOp
 from tilewright.runtime.numerics import Array
@@ -36,6 +38,10 @@ def address_values(kernel: KernelOp) -> set[SSAValue]:
     for op in kernel.walk():
         if isinstance(op, LoadOp | StoreOp):
             pending += [op.index, *([] if op.mask is None else [op.mask])]
+        elif isinstance(op, LdmatrixOp):
+            pending.append(op.index)
+        elif isinstance(op, CpAsyncOp):
+            pending += [op.source_index, op.target_index, *([] if op.valid is None else [op.valid])]
         elif isinstance(op, scf.IfOp):
             pending.append(op.cond)
         elif isinstance(op, scf.ForOp):

@@ -13,6 +13,8 @@ import numpy as np
 from xdsl.dialects import arith, math, scf
 from xdsl.ir import Block, Operation, SSAValue
 
+from tilewright.dialects.simt.async_copy import CpAsyncOp
+from tilewright.dialects.simt.matrix import LdmatrixOp, MmaSyncOp
 from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, RegsLoadOp, RegsStoreOp, StoreOp
 from tilewright.dialects.simt.structure import KernelOp, UnrollOp
 from tilewright.dialects.simt.types import GlobalType
@@ -23,6 +25,8 @@ from tilewright.runtime.sim.vectorise import is_parallel
 
 FIXED = 4e-6
 """Any op, however few threads: a call and a few NumPy calls."""
+PRODUCT = 130e-6
+"""A `simt.mma_sync` of one warp: 16 steps along k."""
 LANE = 0.7e-9
 """One more thread of an ordinary op."""
 _LANE_OF: dict[type[Operation], float] = {
@@ -39,6 +43,7 @@ _LANE_OF: dict[type[Operation], float] = {
     RegsLoadOp: 0.2e-9,
     RegsStoreOp: 0.5e-9,
     RegsAllocOp: 0.3e-9,
+    MmaSyncOp: 300e-9,
 }
 _ACCESS: dict[str, tuple[float, float, float]] = {
     # (fixed, each element, each request of a lane); shared accesses that all blocks share are counted once for all.
@@ -86,7 +91,14 @@ class _Walk:
             in_global = isinstance(op.memory.type, GlobalType)
             self.lanes += lanes * (op.width.value.data * element + (request if in_global else 0.0))
             return
-        self.fixed += executions * FIXED
+        if isinstance(op, LdmatrixOp | CpAsyncOp):
+            fixed, element, request = _ACCESS[self.level]
+            width = op.registers if isinstance(op, LdmatrixOp) else op.width.value.data
+            # A copy is looked at when it starts and when it lands.
+            self.fixed += executions * fixed * (1 if isinstance(op, LdmatrixOp) else 2)
+            self.lanes += lanes * (width * element + request)
+            return
+        self.fixed += executions * (PRODUCT if isinstance(op, MmaSyncOp) else FIXED)
         if not self.uniform(op):
             self.lanes += lanes * _LANE_OF.get(type(op), LANE)
 

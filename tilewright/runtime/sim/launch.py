@@ -25,9 +25,11 @@ from tilewright.dialects.simt.types import GlobalType
 from tilewright.runtime.numerics import Array
 from tilewright.runtime.scalar_ops import carrier_dtype, quiet
 from tilewright.runtime.sim.addresses import address_values
+from tilewright.runtime.sim.async_copies import AsyncCopies, Landing, check_landing, copy_table
 from tilewright.runtime.sim.buffers import Buffer
 from tilewright.runtime.sim.compiler import Compiled, Compiler, Level
 from tilewright.runtime.sim.control import control_table
+from tilewright.runtime.sim.matrices import matrix_table
 from tilewright.runtime.sim.memory import memory_table
 from tilewright.runtime.sim.observers import shared_cell
 from tilewright.runtime.sim.races import EpochModel, GlobalOrder
@@ -75,11 +77,14 @@ class Program:
         blocks: Sequence[int] | None = None,
         batch: int | None = None,
         progress: Progress | None = None,
+        landing: Landing = "latest",
     ) -> Report:
         """Run the `grid` blocks on the buffers, in place, or only those in `blocks`, in ascending order.
 
-        Raises TilewrightError for arguments that do not fit.
+        `landing` says when asynchronous copies land: at the `latest` or the `earliest` legal moment. Raises
+        TilewrightError for arguments that do not fit.
         """
+        check_landing(landing)
         self._check_arguments(buffers, scalars, grid, blocks)
         total = grid if blocks is None else len(set(blocks))
         report = Report(self.level, total, {site: SiteCounts() for site in self.access_sites})
@@ -89,11 +94,14 @@ class Program:
         with quiet():
             for first, count in batches(grid, blocks, size):
                 state = self._state(report, list(buffers), scalars, first, count)
+                copies = state.copies = AsyncCopies(landing)
                 if order is not None:
                     state.order = order
                     state.races = EpochModel(count, state.threads, state.shared.pitch // self.cell)
                 if not run_roles([self.body.drive(state)], report, first):
                     break
+                if order is not None:
+                    copies.finish(state)
                 done += count
                 if progress is not None:
                     progress(done, total)
@@ -187,7 +195,7 @@ def compile_kernel(kernel: KernelOp, level: Level = "fast", *, aliased: bool = T
     """
     if level not in ("fast", "count", "check"):
         raise TilewrightError(f"expected level fast, count or check, got {level!r}", location_of(kernel))
-    table = scalar_table() | register_table() | memory_table() | control_table()
+    table = scalar_table() | register_table() | memory_table() | control_table() | matrix_table() | copy_table()
     compiler = Compiler(kernel, level, aliased, vectorise, table)
     if compiler.checks:
         compiler.address_values = address_values(kernel)
@@ -223,14 +231,16 @@ def simulate(
     blocks: Sequence[int] | None = None,
     batch: int | None = None,
     progress: Progress | None = None,
+    landing: Landing = "latest",
 ) -> Report:
     """Run `grid` blocks of a kernel, or those of them in `blocks`, on `buffers`, one for each pointer, and `scalars`.
 
     `scalars` are what goes by value, then the values of the kernel's `params`.
 
     The buffers are written in place. `batch` is how many blocks run at once (by default as many as fit in 256 MiB);
-    `progress` is called with (blocks done, blocks). Raises TilewrightError for arguments that do not fit, for an op
-    that the simulator does not know, and below level `check` for an access outside its buffer.
+    `progress` is called with (blocks done, blocks); `landing` as in `Program.run`. Raises TilewrightError for
+    arguments that do not fit, for an op that the simulator does not know, and below level `check` for an access
+    outside its buffer.
     """
     program = compile_kernel(kernel, level, aliased=overlap(buffers, kernel))
-    return program.run(buffers, scalars, grid=grid, blocks=blocks, batch=batch, progress=progress)
+    return program.run(buffers, scalars, grid=grid, blocks=blocks, batch=batch, progress=progress, landing=landing)

@@ -50,7 +50,8 @@ class Diagnostic:
 
     kind: str
     """`out-of-bounds`, `race`, `global-race`, `uninitialised-shared`, `uninitialised-register`, `barrier-divergence`,
-    `misaligned`, `index-wrap` or `deadlock`."""
+    `misaligned`, `index-wrap`, `deadlock`; of asynchronous copies `in-flight` (an access to what one may still be
+    writing), `source-changed` (what it reads was written before the wait) and `unfinished-copy` (no wait at all)."""
     site: Site
     message: str
     block: int
