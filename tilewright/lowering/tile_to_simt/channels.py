@@ -71,7 +71,7 @@ def declare_channels(kernel: Kernel, op: KernelOp) -> None:
             array.name_hint = channel.res.name_hint
             arrays.append(array)
         loads = _is_load(channel)
-        made = Channel(channel, arrays, None, None, number + 1)
+        made = Channel(channel, arrays, None, None, number + 1, _is_stored(channel))
         if loads:
             assert channel.barriers is not None
             at = channel.barriers.value.data
@@ -99,6 +99,15 @@ def _is_load(channel: ChannelOp) -> bool:
                     copy = each.operation
                     if isinstance(copy, CopyOp) and copy.target is buffer:
                         return copy.spaces[0] == "global"
+    return False
+
+
+def _is_stored(channel: ChannelOp) -> bool:
+    """Whether tensor maps store from the slots."""
+    for use in channel.res.uses:
+        if isinstance(use.operation, ReceiveOp):
+            readers = [each.operation for buffer in use.operation.buffers for each in buffer.uses]
+            return any(isinstance(o, CopyOp) and o.via is not None and o.via.data == "tma" for o in readers)
     return False
 
 
@@ -169,8 +178,9 @@ def lower_acquire(kernel: Kernel, op: AcquireOp) -> None:
     builder, channel = kernel.builder, kernel.channels[op.channel]
     if channel.full is None or channel.empty is None:
         slot = _store_slot(kernel, channel)
-        with builder.elect(kernel.scope):
-            builder.add(BulkWaitOp(channel.op.type.stages.data - 1, read=True))
+        if channel.stored:
+            with builder.elect(kernel.scope):
+                builder.add(BulkWaitOp(channel.op.type.stages.data - 1, read=True))
         builder.add(NamedBarrierOp(channel.number, builder.threads))
         _bind(kernel, channel, op.buffers, slot)
         return
@@ -186,7 +196,8 @@ def lower_publish(kernel: Kernel, op: PublishOp) -> None:
     """Go on to the next slot; the threads' stores to a store channel are made visible first."""
     builder, channel = kernel.builder, kernel.channels[op.channel]
     if channel.full is None:
-        builder.add(FenceOp("async"))
+        if channel.stored:
+            builder.add(FenceOp("async"))
         builder.add(NamedBarrierOp(channel.number, builder.threads))
         return
     _advance(kernel, channel, "acquire", ring_of(kernel, op.channel, "acquire"))
@@ -210,6 +221,8 @@ def lower_release(kernel: Kernel, op: ReleaseOp) -> None:
         isinstance(o, ReceiveOp) and o.channel is op.channel for o in (op.parent.ops if op.parent else ())
     )
     if channel.full is None or channel.empty is None:
+        if not channel.stored:
+            return  # the barrier of the next acquire waits for the threads that read
         with builder.elect(kernel.scope):
             if inside_loop:
                 builder.add(BulkCommitOp())

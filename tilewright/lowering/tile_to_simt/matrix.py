@@ -1,4 +1,4 @@
-"""`tile.mma` on matrix instructions of sm_90a: descriptors of swizzled slots, an instruction a 64-row block and step."""
+"""`tile.mma` on matrix instructions of sm_90a: descriptors of swizzled slots, one a 64-row block and step."""
 
 from __future__ import annotations
 
