@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 
-from tilewright.api.testing.tile_kernels_author import Author, Axis, is_float
+from tilewright.api.testing.tile_kernels_author import Author, is_float
 from tilewright.api.testing.tile_kernels_bodies import Body, Value, draw_body, draw_step
 from tilewright.api.testing.tile_kernels_operands import (
     Loaded,
