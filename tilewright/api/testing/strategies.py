@@ -22,8 +22,8 @@ FOCUS: dict[str, tuple[int, tuple[str, ...]]] = {
     "block-registers": (2, ("matmul", "contraction")),
     "cse": (4, ("softmax",)),
 }
-"""Pass that most programs leave nothing to do -> how many ops of which kinds (those of `lin_programs`) give it work; two
-in three of its programs are such."""
+"""Pass that most programs leave nothing to do -> how many ops of which kinds (those of `lin_programs`) give it work;
+two in three of its programs are such."""
 
 
 def default_programs(subject: Subject, lane: Lane | None = None) -> st.SearchStrategy[Program]:
