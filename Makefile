@@ -11,6 +11,7 @@ PYTEST_FLAGS ?=
 CHECK_FLAGS ?=
 MUTANTS_FLAGS ?=
 FUZZ_CASES ?= 100000
+FUZZ_SECONDS ?= 600
 FUZZ_OUTPUT ?= benchmarks/results/sym-fuzz-$(shell date +%F).json
 
 .DEFAULT_GOAL := help
@@ -33,7 +34,8 @@ test: $(STAMP) ## run all tests; says what it skipped and why
 	@echo "test: pytest"
 	@"$(PY)" -m pytest -q -n $(WORKERS) -rs $(PYTEST_FLAGS)
 
-fuzz: $(STAMP) ## hold the symbolic algebra to its oracles in 100,000 random cases (some minutes)
+fuzz: $(STAMP) ## random programs for every pass (FUZZ_SECONDS, 600), then 100,000 cases of the symbolic algebra
+	@"$(VENV)/bin/tilewright" fuzz --time $(FUZZ_SECONDS) --workers $(WORKERS) --corpus tests/corpus
 	@"$(PY)" -m tests.dialects.sym.fuzz --cases $(FUZZ_CASES) --workers $(WORKERS) --output $(FUZZ_OUTPUT)
 
 mutants: $(STAMP) ## put faults into the compiler one at a time, and see that tests fail (an hour; goes on where it stopped)

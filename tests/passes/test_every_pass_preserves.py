@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tilewright.api.testing.profiles import current_settings
 from tilewright.api.testing.subject import REFERENCE_SIM, SIM_CPU
 from tilewright.lowering.registry import all_lowerings
 from tilewright.passes.registry import all_passes
@@ -26,4 +27,4 @@ def test_reference_against_simulator(assert_pass_preserves: Callable[..., Any]) 
 
 @pytest.mark.cxx
 def test_simulator_against_cpu(assert_pass_preserves: Callable[..., Any]) -> None:
-    print(assert_pass_preserves(SIM_CPU, examples=5))
+    print(assert_pass_preserves(SIM_CPU, examples=current_settings().examples // 5))  # the C++ compiler takes its time

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hypothesis.strategies as st
-import pytest
 from hypothesis import given
 
 from tests.passes.support import ops_named, parse, preserves, preserves_program
@@ -19,12 +18,6 @@ def test_the_whole_pipeline_keeps_results(program: Program) -> None:
         parent = op.parent_op()
         assert parent is not None
         assert parent.name == "lin.group"
-
-
-@pytest.mark.parametrize("name", ["canonicalize", "cancel-movement", "cse", "decompose"])
-@given(program=lin_programs(max_ops=5))
-def test_each_pass_keeps_results(name: str, program: Program) -> None:
-    preserves_program(["infer-shapes", name], program)
 
 
 @given(lin_programs(max_ops=5))

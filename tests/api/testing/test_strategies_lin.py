@@ -178,7 +178,8 @@ def test_sizes_shrink_to_the_least_that_fails() -> None:
 @pytest.mark.parametrize("kind", [name for _, name, _ in OPS])
 def test_the_caller_chooses_kinds_of_op(kind: str) -> None:
     """The op of each writer, or what stands in where it does not fit: an elementwise op."""
-    own = {"generic": "lin.generic", "contraction": "lin.generic", "combine": "lin.generic"}.get(kind, f"lin.{kind}")
+    generics = ("generic", "contraction", "combine", "diagonal")
+    own = "lin.generic" if kind in generics else f"lin.{kind}"
     texts = [program.text for program in drawn(lin_programs(ops=[kind], max_ops=3), 20)]
     assert sum(own in text for text in texts) >= 8
     others = {f"lin.{name}" for _, name, _ in OPS} - {own, "lin.map", "lin.batch_matmul"}

@@ -39,7 +39,7 @@ def execute(console: Console, arguments: CliArguments) -> int:
         raise TilewrightError(f"--examples: expected at least 1, got {arguments.examples}")
     if arguments.time is not None and arguments.time <= 0:
         raise TilewrightError(f"--time: expected more than 0 seconds, got {arguments.time:g}")
-    workers = arguments.workers if arguments.workers is not None else len(os.sched_getaffinity(0))
+    workers = arguments.workers if arguments.workers is not None else _cores()
     if workers < 1:
         raise TilewrightError(f"--workers: expected at least 1, got {workers}")
     seed = arguments.fuzz_seed if arguments.fuzz_seed is not None else int.from_bytes(os.urandom(4), "big")
@@ -100,6 +100,13 @@ def _counts(arguments: CliArguments) -> dict[str, int | None]:
     few = None if count is None else max(1, count // CPU_SHARE)
     many_subjects = len(names) > 1
     return {name: few if name == SIM_CPU and many_subjects else count for name in names}
+
+
+def _cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1  # not on Linux
 
 
 def _share(count: int | None, worker: int, workers: int) -> int | None:

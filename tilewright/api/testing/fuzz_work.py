@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from hypothesis.configuration import set_hypothesis_home_dir
+
 from tilewright.api.testing.preserve import not_preserved
 from tilewright.api.testing.program import Lane
 from tilewright.api.testing.search import search
@@ -20,6 +22,7 @@ from tilewright.api.testing.strategies import default_programs
 from tilewright.api.testing.subject import subject_of
 from tilewright.diagnostics import TilewrightError
 from tilewright.passes.registry import load_passes_from
+from tilewright.runtime.cubin_cache import default_directory
 
 ROUND = 40
 """Programs of a later round; Hypothesis begins each with the simplest program that there is."""
@@ -73,6 +76,8 @@ def work(task: Task, report: Report, cancelled: Callable[[], bool]) -> None:
     """Do a task; `cancelled` is asked often, and ends it at once."""
     for path in task.load:
         load_passes_from(Path(path))
+    # What it learns of the code's constants; by default that is a folder in the working directory.
+    set_hypothesis_home_dir(default_directory().with_name("tilewright-fuzz"))
     # The compiler's own objects live as long as the process; a seventh of the time went into looking at them again.
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)

@@ -40,7 +40,7 @@ def zero(element: str) -> str:
 
 def add_generic(chance: Chance, text: LinText, x: Value) -> Value | None:
     """One of the forms that named ops do not have."""
-    form = chance.choose((_row, _stretched, _diagonal, _masked, _shifted, _looked_up))
+    form = chance.choose((_row, _stretched, _masked, _shifted, _looked_up))
     return form(chance, text, x)
 
 
@@ -83,11 +83,14 @@ def _stretched(chance: Chance, text: LinText, x: Value) -> Value | None:
     return text.define("lin.generic", content, [x], dims, x.element, x.magnitude, x.exact)
 
 
-def _diagonal(chance: Chance, text: LinText, x: Value) -> Value | None:
-    """The elements of `x` whose indices along two equal dims are equal."""
+def add_diagonal(chance: Chance, text: LinText, x: Value) -> Value | None:
+    """The elements of `x`, or of a new square, whose indices along two equal dims are equal."""
+    if len(set(x.shape)) == x.rank:
+        size = Expr.symbol(chance.choose(list(text.sizes)))
+        if not text.fits((size, size)):
+            return None
+        x = text.argument((size, size), x.element)
     pairs = [(a, b) for b in range(x.rank) for a in range(b) if x.shape[a] is x.shape[b]]
-    if not pairs:
-        return None
     first, second = chance.choose(pairs)
     kept = [a for a in range(x.rank) if a != second]
     iterators = ITERATORS[: len(kept)]

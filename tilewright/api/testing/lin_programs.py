@@ -11,7 +11,7 @@ import hypothesis.strategies as st
 from tilewright.api.testing.chance import Chance
 from tilewright.api.testing.lin_contractions import add_contraction, add_conv2d, add_matmul
 from tilewright.api.testing.lin_elementwise import add_cast, add_clamp, add_map
-from tilewright.api.testing.lin_generics import add_generic
+from tilewright.api.testing.lin_generics import add_diagonal, add_generic
 from tilewright.api.testing.lin_movement import (
     add_concat,
     add_gather,
@@ -46,6 +46,8 @@ OPS: Final[tuple[tuple[int, str, Adder], ...]] = (
     (4, "gather", add_gather),
     (4, "conv2d", add_conv2d),
     (3, "clamp", add_clamp),
+    # Only on request: lin-to-tile covers both dims of a diagonal with one tile, 2048 x 2048 elements for a vector.
+    (0, "diagonal", add_diagonal),
 )
 """Weight, kind and writer of each kind of op, simplest first. A writer returns None where its op does not fit."""
 
@@ -121,7 +123,9 @@ def _chosen_ops(ops: Sequence[str] | None) -> list[tuple[int, Adder]]:
     for name in ops or ():
         if name not in known:
             raise TilewrightError(f"ops: expected kinds among {', '.join(known)}, got {name!r}")
-    return [known[name] for name in known if ops is None or name in ops]
+    if ops is None:
+        return list(known.values())
+    return [(max(weight, 1), add) for name, (weight, add) in known.items() if name in ops]
 
 
 def _declare(chance: Chance, text: LinText, tile: int, huge: bool) -> None:

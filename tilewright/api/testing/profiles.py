@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tilewright.diagnostics import TilewrightError
 
-EXAMPLES: dict[str, int] = {"quick": 25, "medium": 250, "deep": 5000}
+EXAMPLES: dict[str, int] = {"quick": 25, "medium": 150, "deep": 5000}
 """Programs of one call of `assert_pass_preserves`, by profile."""
 
 

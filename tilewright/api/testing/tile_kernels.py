@@ -31,7 +31,14 @@ READERS = (pointwise, fold, product)
 
 @st.composite
 def tile_kernels(draw: st.DrawFn) -> TileProgram:
-    """Random tile kernels."""
+    """Random tile kernels as an author writes them: free, or with some decisions written on copies and buffers.
+
+    One kernel, or two of which the second reads a result of the first; the families are elementwise work with gathers
+    and masks, reductions, contractions, and windows that slide over a tile in shared memory. All are legal by the rules
+    of the dialect, fit the shared memory of every device, and shrink to few ops on sizes of 1. Some claim that a tensor
+    is contiguous (`strides [N, 1]`), which host-plan guards: call them with contiguous arrays. What lies outside
+    for a gather, tails and masks are part of the meaning.
+    """
     author = Author(draw)
     two = author.seldom(4)
     place: Place = author.choice(["scratch", "result"]) if two else "result"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 
-from tilewright.api.testing.tile_kernels_author import Author, Axis, is_float
+from tilewright.api.testing.tile_kernels_author import Author, is_float
 from tilewright.api.testing.tile_kernels_bodies import Body, Value, draw_body, draw_step
 from tilewright.api.testing.tile_kernels_operands import (
     Loaded,
@@ -113,7 +113,10 @@ class Pointwise:
         author, axes = self.author, self.axes
         with author.walking(kernel, axes) as offsets:
             inputs = load_all(author, kernel, self.operands, axes, offsets)
-            fragments = self._outputs(kernel, axes, inputs)
+            fragments = [
+                kernel.alloc("f", [axes[d].tile for d in out], target)
+                for out, target in zip(self.outs, self.targets, strict=True)
+            ]
             valid = ""
             if self.mask is not None:
                 dim, limit, fill = self.mask
@@ -127,14 +130,6 @@ class Pointwise:
                 self._turn(kernel, fragments[0])
             for fragment, tensor, out in zip(fragments, self.tensors, self.outs, strict=True):
                 author.store(kernel, fragment, tensor, out, axes, offsets)
-
-    def _outputs(self, kernel: KernelText, axes: list[Axis], inputs: list[Loaded]) -> list[Fragment]:
-        """A fragment for each result: a new one, or that of an input which nobody else needs."""
-        del inputs
-        return [
-            kernel.alloc("f", [axes[d].tile for d in out], target)
-            for out, target in zip(self.outs, self.targets, strict=True)
-        ]
 
     def _turn(self, kernel: KernelText, fragment: Fragment) -> None:
         """A loop that computes a fragment on from itself."""
