@@ -202,11 +202,20 @@ def generic_addresses(e: Evidence) -> Iterator[str]:
 _OTHER_MEMORY = re.compile(r"(?:ATOM|RED|LDGSTS|LDSM|STSM|UTMA|UBLKCP|TEX|SULD|SUST|SYNCS).*")
 
 
+def special(e: Evidence) -> Iterator[str]:
+    """An op that is an instruction of its own, such as a matrix product or a tensor map's copy, is there."""
+    assert e.instructions is not None
+    heads = {opcode.split(".")[0] for opcode in e.instructions}
+    for head, op in e.promises.instructions.items():
+        if head not in heads:
+            yield f"{op}: expected {head}, got none"
+
+
 def other_memory(e: Evidence) -> Iterator[str]:
-    """No atomic, asynchronous or matrix access, as no op asks for one."""
+    """No atomic, asynchronous or matrix access that no op asks for."""
     assert e.instructions is not None
     for opcode, count in sorted(e.instructions.items()):
-        if _OTHER_MEMORY.fullmatch(opcode):
+        if _OTHER_MEMORY.fullmatch(opcode) and opcode.split(".")[0] not in e.promises.instructions:
             yield f"expected no {opcode}, as no op asks for one, got {count}"
 
 
@@ -278,6 +287,7 @@ SASS_CHECKS: dict[str, Check] = {
     "other-memory": other_memory,
     "barriers": barriers,
     "shuffles": shuffles,
+    "special-instructions": special,
     "fused": fused,
     "contraction": contraction,
 }

@@ -15,10 +15,24 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float6
 from xdsl.ir import Attribute, Operation
 
 from tilewright.dialects.simt import structure
+from tilewright.dialects.simt.async_copy import CpAsyncCommitOp, CpAsyncOp, CpAsyncWaitOp
+from tilewright.dialects.simt.matrix import LdmatrixOp, MmaSyncOp
+from tilewright.dialects.simt.mbarriers import (
+    FenceOp,
+    MbarArriveOp,
+    MbarExpectOp,
+    MbarInitOp,
+    MbarOp,
+    MbarWaitOp,
+    NamedBarrierOp,
+)
 from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, RegsLoadOp, RegsStoreOp, SharedOp, StoreOp
+from tilewright.dialects.simt.roles import ElectOp, RolesOp
 from tilewright.dialects.simt.structure import KernelOp
 from tilewright.dialects.simt.sync import BarrierOp, ShuffleOp
+from tilewright.dialects.simt.tma import BulkCommitOp, BulkWaitOp, TmaLoadOp, TmaStoreOp
 from tilewright.dialects.simt.types import GlobalType, SharedType
+from tilewright.dialects.simt.wgmma import StMatrixOp, WgmmaCommitOp, WgmmaFenceOp, WgmmaOp, WgmmaWaitOp
 from tilewright.lowering.host_variants import element_bytes
 
 WIDEST = 16
@@ -60,6 +74,8 @@ class Promises:
     """Mode to the first op of that mode."""
     fused: dict[str, str] = field(default_factory=dict[str, str])
     """Element type to the first fused multiply-add of it."""
+    instructions: dict[str, str] = field(default_factory=dict[str, str])
+    """Head of an opcode that belongs to one kind of op alone, to the first such op."""
     expands: list[str] = field(default_factory=list[str])
     """Ops that NVIDIA's compiler makes sequences of, fused multiply-adds among them: divisions, functions."""
 
@@ -106,7 +122,7 @@ def _array(made: Promises, op: SharedOp) -> None:
     made.arrays.append(Array(op.offset.value.data, size, str(op)))
 
 
-def _barrier(made: Promises, op: BarrierOp) -> None:
+def _barrier(made: Promises, op: BarrierOp | NamedBarrierOp) -> None:
     made.barriers += 1
 
 
@@ -123,20 +139,47 @@ def _fused(made: Promises, op: math.FmaOp) -> None:
     made.fused.setdefault(_FLOATS[type(op.results[0].type)], str(op))
 
 
+SPECIAL: dict[type[Operation], tuple[str, ...]] = {
+    LdmatrixOp: ("LDSM",),
+    MmaSyncOp: ("HMMA",),
+    CpAsyncOp: ("LDGSTS",),
+    WgmmaOp: ("HGMMA", "WARPGROUP"),
+    TmaLoadOp: ("UTMALDG",),
+    TmaStoreOp: ("UTMASTG",),
+    BulkCommitOp: ("UTMACMDFLUSH",),
+    StMatrixOp: ("STSM",),
+    MbarInitOp: ("SYNCS",),
+    MbarArriveOp: ("SYNCS",),
+    MbarExpectOp: ("SYNCS",),
+    MbarWaitOp: ("SYNCS",),
+}
+"""Ops that become instructions of their own, by the heads of these instructions' names."""
+
+
+def _special(made: Promises, op: Operation) -> None:
+    for head in SPECIAL[type(op)]:
+        made.instructions.setdefault(head, str(op))
+
+
 READERS: dict[type[Operation], Callable[[Promises, Any], None]] = {
     BarrierOp: _barrier,
     LoadOp: _access("load"),
     SharedOp: _array,
     ShuffleOp: _shuffle,
     StoreOp: _access("store"),
+    NamedBarrierOp: _barrier,
+    **dict.fromkeys(SPECIAL, _special),
     math.FmaOp: _fused,
 }
 """The ops that leave a trace in machine code which can be told from others."""
 
 SILENT: set[type[Operation]] = {
-    RegsAllocOp, RegsLoadOp, RegsStoreOp, structure.BlockIdOp, structure.TidOp, structure.UnrollOp,
+    RegsAllocOp, RegsLoadOp, RegsStoreOp, structure.BlockIdOp, structure.GridDimOp, structure.TidOp, structure.UnrollOp,
+    BulkWaitOp, CpAsyncCommitOp, CpAsyncWaitOp, ElectOp, FenceOp, MbarOp, RolesOp,
+    WgmmaCommitOp, WgmmaFenceOp, WgmmaWaitOp,
 }  # fmt: skip
-"""The ops of `simt` that leave none: registers are what is not memory, ids are read in several ways."""
+"""The ops of `simt` that leave none to be told apart: registers are what is not memory, ids are read in several ways,
+waits and fences become instructions that others need too."""
 
 EXPANDING = (arith.DivfOp, math.FPowIOp)
 SINGLE: set[type[Operation]] = {math.AbsFOp, math.AbsIOp, math.CopySignOp, math.FmaOp}

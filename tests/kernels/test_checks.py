@@ -169,6 +169,9 @@ PLANTS = {
     "a barrier that is not in the IR": Plant(
         "barriers", ADD, GENERAL, begin("__syncthreads();"), "expected no barrier, as the IR has none, got 1"
     ),
+    "a product that is not there": Plant(
+        "special-instructions", ADD, GENERAL, promise(instructions={"HGMMA": "a product"}), "expected HGMMA, got none"
+    ),
     "a shuffle of another mode": Plant(
         "shuffles",
         "hand_row_sum",

@@ -12,5 +12,6 @@ from tilewright.lowering.tile_to_simt.elements import first_copy
 def test_a_dim_in_one_thread_is_no_reason_for_a_mask() -> None:
     # Such a dim lies in each thread in order, whatever its stride says: 3 is no stride of 8 threads.
     dims = [DimDistribution(8, 1, 1), DimDistribution(1, 3, 1)]
-    assert first_copy(Builder(Block(), 32, 8, {}), dims) is None
-    assert first_copy(Builder(Block(), 32, 16, {}), dims) is not None
+    sized = [(dim, 8) for dim in dims]
+    assert first_copy(Builder(Block(), 32, 8, {}), sized) is None
+    assert first_copy(Builder(Block(), 32, 16, {}), sized) is not None

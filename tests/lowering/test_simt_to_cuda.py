@@ -23,6 +23,7 @@ from tilewright.dialects.simt.dialect import Simt
 from tilewright.dialects.simt.structure import KernelOp
 from tilewright.lowering.simt_to_cuda import emit_kernel, emit_module, kernel_symbol
 from tilewright.lowering.simt_to_cuda.arithmetic import ARITHMETIC
+from tilewright.lowering.simt_to_cuda.hopper import HOPPER
 from tilewright.lowering.simt_to_cuda.mathematics import MATHEMATICS
 from tilewright.lowering.simt_to_cuda.matrices import MATRICES
 from tilewright.lowering.simt_to_cuda.names import mangle
@@ -67,9 +68,9 @@ def test_every_scalar_op_has_a_case() -> None:
 
 def test_every_simt_op_has_an_emitter() -> None:
     assert {op.name for op in Simt.operations} - {"simt.kernel"} == {
-        op.name for op in (*STRUCTURED, *MATRICES) if op.name.startswith("simt.")
+        op.name for op in (*STRUCTURED, *MATRICES, *HOPPER) if op.name.startswith("simt.")
     }
-    assert set(EMITTERS) == {*ARITHMETIC, *MATHEMATICS, *STRUCTURED, *MATRICES}
+    assert set(EMITTERS) == {*ARITHMETIC, *MATHEMATICS, *STRUCTURED, *MATRICES, *HOPPER}
 
 
 HOSTILE = ('x"; __trap(); //', "*/ int main() {", "a\nb", "日本", "%s${HOME}", "x" * 400, "")

@@ -33,12 +33,13 @@ def variant_symbol(launch: LaunchOp) -> str:
     return f"{launch.kernel.string_value()}_{variant_of(launch)}"
 
 
-def instantiate(module: ModuleOp, launch: LaunchOp) -> ModuleOp:
+def instantiate(module: ModuleOp, launch: LaunchOp, arch: str | None = None) -> ModuleOp:
     """A module with the symbols and requirements of `module` and one `tile.kernel`, as the launch wants it.
 
-    The kernel carries the launch's `assumes` and `index_width`; strides of its buffers that the facts prove constant
-    are constants; `bases` names the base address symbol of each argument, for facts about alignment. `launch` is an op
-    of `module` that the host plan has completed, else TilewrightError.
+    The kernel carries the launch's `assumes` and `index_width`, and `arch`, whose instructions a schedule may use;
+    strides of its buffers that the facts prove constant are constants; `bases` names the base address symbol of each
+    argument, for facts about alignment. `launch` is an op of `module` that the host plan has completed, else
+    TilewrightError.
     """
     if launch.index_width is None:
         raise error_at(launch, "expected a launch that the host plan has completed: it has no index_width")
@@ -55,6 +56,8 @@ def instantiate(module: ModuleOp, launch: LaunchOp) -> ModuleOp:
     made.properties["sym_name"] = StringAttr(variant_symbol(launch))
     made.properties["assumes"] = ArrayAttr(list(dict.fromkeys((*kernel.assumes.data, *launch.assumes.data))))
     made.properties["index_width"] = i64_attr(launch.index_width.value.data)
+    if arch is not None:
+        made.properties["arch"] = StringAttr(arch)
     made.properties["bases"] = ArrayAttr([StringAttr(base) for base in base_symbols(launch)])
     result = ModuleOp([*copied, made])
     result.location = module.location

@@ -20,7 +20,8 @@ class InstantiateVariantsPass(TilewrightPass):
     """Replaces the kernels of a planned module by one kernel for each variant that its plan launches.
 
     Each variant is named kernel_variant and carries `assumes` and `index_width`, so that the passes of the tile
-    pipeline run on all variants at once. `only="k/vector32"` keeps one variant of one kernel. The plan itself, which
+    pipeline run on all variants at once. `only="k/vector32"` keeps one variant of one kernel; `arch` is
+    the architecture whose instructions their schedules may use. The plan itself, which
     names kernels before they are instantiated, is dropped. Relies on host-plan.
     """
 
@@ -29,6 +30,7 @@ class InstantiateVariantsPass(TilewrightPass):
     anchors: ClassVar[tuple[str, ...]] = ("builtin.module",)
 
     only: str = ""
+    arch: str | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Instantiate the variants of every `host.func` of the module, in the order of the plan."""
@@ -41,7 +43,7 @@ class InstantiateVariantsPass(TilewrightPass):
         made: dict[str, Operation] = {}
         for name, launch in launches.items():
             if not self.only or name == self.only:
-                variant = next(k for k in instantiate(op, launch).ops if isinstance(k, KernelOp))
+                variant = next(k for k in instantiate(op, launch, self.arch).ops if isinstance(k, KernelOp))
                 variant.detach()
                 made[variant_symbol(launch)] = variant
         for each in list(op.ops):

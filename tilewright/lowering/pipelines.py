@@ -40,6 +40,10 @@ TENSOR: tuple[str, ...] = (
 TILE: tuple[str, ...] = (
     # The loop that decides which operand is reused comes before what is placed inside it.
     "interchange-loops",
+    # What multiplies comes before where its operands go.
+    "choose-mma",
+    # Results of matrix instructions leave in panels, so that an epilogue needs few registers.
+    "stage-results",
     # Operands that threads share are staged through shared memory; the copies that this makes are mapped next.
     "promote-to-shared",
     # A thread holds one slice of the summed dim at a time, so registers suffice.
@@ -54,6 +58,12 @@ TILE: tuple[str, ...] = (
     "pad-shared",
     # Masks that the facts make superfluous go away.
     "prove-bounds",
+    # A block that goes on to the next tile can fetch it while the last one is stored.
+    "make-persistent",
+    # Slots that are filled ahead, once it is known what a copy moves...
+    "pipeline-copies",
+    # ... by warps of their own.
+    "specialise-warps",
     # Whatever is still open gets its plain default; reductions over several warps get their scratch.
     "finish-schedule",
     # Order between threads that share memory, wherever it might be needed...
@@ -88,8 +98,10 @@ def run(
     ctx: Context,
     names: Sequence[str],
     *,
+    arch: str | None = None,
     verify_each: bool = False,
     on_after: OnAfter | None = None,
 ) -> None:
-    """Run the passes of these names on `module`, in place and in order."""
-    run_pipeline(module, ctx, make_passes(names), verify_each=verify_each, on_after=on_after)
+    """Run the passes of these names on `module`, in place and in order, for an architecture where one is given."""
+    options = None if arch is None else {"lin-to-tile": {"arch": arch}, "instantiate-variants": {"arch": arch}}
+    run_pipeline(module, ctx, make_passes(names, options), verify_each=verify_each, on_after=on_after)

@@ -46,6 +46,17 @@ struct TwWord<8> { typedef uint2 type; };
 template <>
 struct TwWord<16> { typedef uint4 type; };
 
+// ---- Swizzled arrays -----------------------------------------------------------------------------------------------
+// Where element i of a shared array lies whose rows of Bytes bytes have their 16-byte chunks permuted, as
+// `dialects.simt.types.swizzled` has it. The array starts at a multiple of 1024 bytes.
+
+template <int Bytes, typename T>
+TW_DEVICE T *tw_swizzled(T *array, int i) {
+  int place = i * int(sizeof(T));
+  place ^= ((place >> 7) & (Bytes / 16 - 1)) << 4;
+  return reinterpret_cast<T *>(reinterpret_cast<unsigned char *>(array) + place);
+}
+
 // ---- Memory --------------------------------------------------------------------------------------------------------
 // N neighbouring elements between memory and registers, in accesses of at most 16 bytes. The address is a multiple of N
 // elements, so of each access's size.
@@ -355,7 +366,15 @@ TW_DEVICE float tw_float(float x) { return x; }
 
 #ifdef TW_F16
 TW_DEVICE float tw_float(__half x) { return __half2float(x); }
+#ifdef TW_MATRIX_INSTRUCTIONS
+TW_DEVICE __half tw_f16(float x) {
+  unsigned short r;
+  asm volatile("cvt.rn.f16.f32 %0, %1;" : "=h"(r) : "f"(x));
+  return __ushort_as_half(r);
+}
+#else
 TW_DEVICE __half tw_f16(float x) { return __float2half_rn(x); }
+#endif
 TW_DEVICE __half tw_f16(double x) { return __double2half(x); }
 TW_DEVICE __half tw_f16(int x) { return __int2half_rn(x); }
 TW_DEVICE __half tw_f16(unsigned int x) { return __uint2half_rn(x); }
@@ -367,7 +386,16 @@ TW_DEVICE __half tw_fma(__half a, __half b, __half c) { return __hfma(a, b, c); 
 
 #ifdef TW_BF16
 TW_DEVICE float tw_float(__nv_bfloat16 x) { return __bfloat162float(x); }
+#ifdef TW_MATRIX_INSTRUCTIONS
+// Not to be moved: ptxas would else merge the conversions of accumulators at a place where it then serialises wgmma.
+TW_DEVICE __nv_bfloat16 tw_bf16(float x) {
+  unsigned short r;
+  asm volatile("cvt.rn.bf16.f32 %0, %1;" : "=h"(r) : "f"(x));
+  return __ushort_as_bfloat16(r);
+}
+#else
 TW_DEVICE __nv_bfloat16 tw_bf16(float x) { return __float2bfloat16_rn(x); }
+#endif
 TW_DEVICE __nv_bfloat16 tw_bf16(double x) { return __double2bfloat16(x); }
 TW_DEVICE __nv_bfloat16 tw_bf16(int x) { return __int2bfloat16_rn(x); }
 TW_DEVICE __nv_bfloat16 tw_bf16(unsigned int x) { return __uint2bfloat16_rn(x); }

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from tilewright.dialects.assembly import i64_attr
+from tilewright.dialects.assembly import i64_attr, int_array
+from tilewright.dialects.tile.channels import ChannelOp
 from tilewright.dialects.tile.structure import AllocOp
 from tilewright.dialects.tile.types import BufType
 from tilewright.passes.core import TilewrightPass, error_at
@@ -17,6 +18,9 @@ from tilewright.passes.tile_analysis import kernels_of
 
 ALIGNMENT = 16
 """Bytes: the widest access of a thread."""
+SWIZZLED_ALIGNMENT = 1024
+"""Bytes after which the pattern of a swizzled buffer repeats."""
+MBARRIER_BYTES = 8
 KIB = 1024
 SHARED_LIMITS = {
     "sm_80": 163 * KIB,
@@ -52,28 +56,66 @@ class AllocateSharedPass(TilewrightPass):
     limit: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        limit = shared_limit(self.arch) if self.limit is None else self.limit
-        who = self.arch if self.limit is None else "the limit"
         for kernel in kernels_of(op):
-            end, parts = 0, list[str]()
+            arch = self.arch if kernel.arch is None else kernel.arch.data
+            limit = shared_limit(arch) if self.limit is None else self.limit
+            who = arch if self.limit is None else "the limit"
+            room = _Room()
+            for channel in [o for o in kernel.walk() if isinstance(o, ChannelOp)]:
+                self._place_channel(channel, room)
             for alloc in [o for o in kernel.walk() if isinstance(o, AllocOp)]:
-                if alloc.type.space.data != "shared":
-                    continue
-                offset = -(-end // ALIGNMENT) * ALIGNMENT
-                count, size = allocated_elements(alloc), bytes_of(alloc.type.element)
-                alloc.properties["offset"] = i64_attr(offset)
-                if offset > end:
-                    parts.append(f"{offset - end} of padding")
-                end = offset + count * size
-                parts.append(f"{count} x {size}")
-            if end > limit:
+                if alloc.type.space.data == "shared":
+                    alignment = ALIGNMENT if alloc.type.swizzle is None else SWIZZLED_ALIGNMENT
+                    count = alloc.type.count if alloc.type.swizzle is not None else allocated_elements(alloc)
+                    offset = room.take(count, bytes_of(alloc.type.element), alignment)
+                    alloc.properties["offset"] = i64_attr(offset)
+            for channel in [o for o in kernel.walk() if isinstance(o, ChannelOp)]:
+                stages = channel.type.stages.data
+                channel.properties["barriers"] = i64_attr(room.take(2 * stages, MBARRIER_BYTES, MBARRIER_BYTES))
+            if room.end > limit:
                 raise error_at(
                     kernel,
-                    f"@{kernel.sym_name.data} needs {' + '.join(parts)} = {end} bytes of shared memory, "
+                    f"@{kernel.sym_name.data} needs {' + '.join(room.parts)} = {room.end} bytes of shared memory, "
                     f"{who} allows {limit}",
                 )
-            if parts:
-                remark(kernel, self.name, f"{end} bytes of shared memory")
+            if room.parts:
+                remark(kernel, self.name, f"{room.end} bytes of shared memory")
+
+    def _place_channel(self, channel: ChannelOp, room: _Room) -> None:
+        """A ring for each buffer of the slots, one after the other."""
+        offsets: list[int] = []
+        for part in channel.type.parts:
+            if part.swizzle is None:
+                raise error_at(channel, f"allocate-shared: expected slots with a swizzled layout, got {part}")
+            size = bytes_of(part.element)
+            if dense_bytes(part) % SWIZZLED_ALIGNMENT:
+                raise error_at(
+                    channel, f"allocate-shared: a slot of {part} is no multiple of {SWIZZLED_ALIGNMENT} bytes"
+                )
+            offsets.append(room.take(part.count * channel.type.stages.data, size, SWIZZLED_ALIGNMENT))
+        channel.properties["offsets"] = int_array(offsets)
+
+
+@dataclass
+class _Room:
+    """Shared memory as it is handed out; `parts` say what for."""
+
+    end: int = 0
+    parts: list[str] = field(default_factory=list[str])
+
+    def take(self, count: int, size: int, alignment: int) -> int:
+        """Bytes for `count` elements of `size` bytes; their offset."""
+        offset = -(-self.end // alignment) * alignment
+        if offset > self.end:
+            self.parts.append(f"{offset - self.end} of padding")
+        self.end = offset + count * size
+        self.parts.append(f"{count} x {size}")
+        return offset
+
+
+def dense_bytes(type_: BufType) -> int:
+    """Bytes of a buffer without gaps."""
+    return type_.count * bytes_of(type_.element)
 
 
 def allocated_elements(alloc: AllocOp) -> int:

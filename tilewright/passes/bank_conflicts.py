@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.dialects.tile.types import DimDistribution
+from tilewright.dialects.tile.types import AnyDistribution
 
 BANKS = 32
 WORD = 4
@@ -30,14 +30,26 @@ def wavefronts(addresses: Sequence[int], access_bytes: int) -> int:
     return total
 
 
-def tile_wavefronts(dims: Sequence[DimDistribution], strides: Sequence[int], element_bytes: int, width: int) -> int:
+def tile_wavefronts(
+    dims: Sequence[AnyDistribution], sizes: Sequence[int], strides: Sequence[int], element_bytes: int, width: int
+) -> int:
     """Wavefronts of one request when a warp accesses a tile with these element strides, `width` elements a lane.
 
     Lane coordinates do not depend on the local index or the warp except by a constant, which rotates the banks: the
     first request of the first warp stands for all.
     """
     addresses = [
-        sum(((lane // d.stride) % d.threads) * d.vector * s for d, s in zip(dims, strides, strict=True)) * element_bytes
+        sum(lane_place(lane, d, n) * s for d, n, s in zip(dims, sizes, strides, strict=True)) * element_bytes
         for lane in range(LANES)
     ]
     return wavefronts(addresses, element_bytes * width)
+
+
+def lane_place(lane: int, dim: AnyDistribution, size: int) -> int:
+    """Where the elements of a lane of the first warp begin in a dim of `size` elements."""
+    place, weight = 0, 1
+    for digit in dim.factors(size):
+        if digit.is_thread:
+            place += (lane // digit.stride) % digit.count * weight
+        weight *= digit.count
+    return place

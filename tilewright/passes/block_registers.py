@@ -42,6 +42,8 @@ class BlockRegistersPass(TilewrightPass):
                 self._split(mma)
 
     def _split(self, mma: MmaOp) -> None:
+        if mma.inst is not None and mma.inst.data != "fma":
+            return
         fills = [_only_fill(value, mma) for value in (mma.lhs, mma.rhs)]
         if fills[0] is None or fills[1] is None or mma.lhs is mma.rhs or not mma.reduced_dims:
             remark(mma, self.name, "left whole: an operand is not filled by one copy of its own that may move")

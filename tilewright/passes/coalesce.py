@@ -50,7 +50,7 @@ class CoalescePass(TilewrightPass):
             scopes, dims = KernelScopes(kernel), iteration_dims(kernel)
             self._turn_fragments(kernel, dims, scopes, threads)
             for copy in copies(kernel):
-                if "global" in copy.spaces and "fragment" not in copy.spaces:
+                if "global" in copy.spaces and "fragment" not in copy.spaces and copy.by_threads:
                     _turn_copy(copy, contiguous_dim(copy, scopes), threads)
             for gather in gathers(kernel):
                 if gather.dist is not None:

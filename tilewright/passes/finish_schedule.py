@@ -47,12 +47,14 @@ class FinishSchedulePass(TilewrightPass):
 
     def _finish(self, op: Operation, kernel: KernelOp) -> None:
         if isinstance(op, AllocOp):
-            if op.type.space.data == "shared" and op.type.strides is None:
+            if op.type.space.data == "shared" and op.type.layout_is_open:
                 set_type(op.res, op.type.with_layout(strided(row_major(op.type.sizes))))
             elif op.type.space.data == "fragment" and op.type.distribution is None:
                 raise error_at(op, "finish-schedule: a fragment has no layout; run map-threads first")
         elif isinstance(op, CopyOp):
             op.properties.setdefault("via", StringAttr("thread"))
+            if not op.by_threads:
+                return
             op.properties.setdefault("width", i64_attr(1))
             if op.distribution is None:
                 raise error_at(op, "finish-schedule: a copy has no distribution over threads; run map-threads first")
@@ -70,14 +72,13 @@ class FinishSchedulePass(TilewrightPass):
         if op.scratch is not None or distribution is None:
             return
         warps = 1
-        for entry, d in zip(distribution, op.source_map, strict=True):
-            if d in op.reduced_dims:
-                warps *= max(1, entry.threads * entry.stride // max(entry.stride, WARP))
+        for entry, size, d in zip(distribution, buf(op.source).sizes, op.source_map, strict=True):
+            for digit in entry.factors(size) if d in op.reduced_dims else ():
+                warps *= max(1, digit.count * digit.stride // max(digit.stride, WARP))
         if warps == 1:
             return
         target = buf(op.target)
-        size = warps * target.count
-        alloc = AllocOp(buf_type([size], target.element, "shared", strided([1])))
+        alloc = AllocOp(buf_type([warps * target.count], target.element, "shared", strided([1])))
         alloc.res.name_hint = "scratch"
         alloc.location = op.location
         first = kernel.body.block.first_op

@@ -8,7 +8,7 @@ from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
 
 from tilewright.dialects.tile.structure import KernelOp
-from tilewright.dialects.tile.types import BufType, DimDistribution, distributed
+from tilewright.dialects.tile.types import BufType, DimDistribution, MixedDistribution, distributed
 from tilewright.passes.tile_analysis import IterationDims, buf
 
 ALONE = DimDistribution(1, 1, 1)
@@ -33,13 +33,18 @@ def _fitting(dim: DimDistribution, size: int) -> DimDistribution:
 
 
 def spread_of(dims: IterationDims) -> list[DimDistribution] | None:
-    """The distribution of each iteration dim, read back from the fragments; None while some fragment has no layout."""
+    """The distribution of each iteration dim, read back from the fragments.
+
+    None while some fragment has no layout, and where an instruction asks for one in mixed radix, which stays.
+    """
     spread: list[DimDistribution] = [ALONE] * len(dims.sizes)
     for fragment, own in dims.dims.items():
         distribution = buf(fragment).distribution
         if distribution is None:
             return None
         for d, entry in zip(own, distribution, strict=True):
+            if isinstance(entry, MixedDistribution):
+                return None
             if d is not None:
                 spread[d] = entry
     return spread

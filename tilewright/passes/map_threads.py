@@ -12,6 +12,7 @@ from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import distributed
 from tilewright.passes.core import TilewrightPass, error_at
+from tilewright.passes.instruction_layout import spread_accumulators
 from tilewright.passes.layout_rewrite import spread_fragments
 from tilewright.passes.thread_layout import MAX_THREADS, WARP, block_threads, fill_in_order, with_strides
 from tilewright.passes.thread_spread import product_of, spread_threads
@@ -29,7 +30,8 @@ class MapThreadsPass(TilewrightPass):
 
     The widest fragment (the accumulators, if there is a product) decides; the others take the entries of their
     iteration dims, so that a value and what it is combined with sit in the same thread. Thread numbers run along the
-    first dim; `coalesce` turns them. `threads` bounds the block size.
+    first dim; `coalesce` turns them. `threads` bounds the block size. Where matrix instructions multiply, they say
+    which thread holds which accumulator, and all fragments follow.
     """
 
     name = "map-threads"
@@ -43,11 +45,17 @@ class MapThreadsPass(TilewrightPass):
             )
         for kernel in kernels_of(op):
             dims = iteration_dims(kernel)
+            product = product_of(kernel)
+            if product is not None and product.inst is not None and product.inst.data == "wgmma":
+                spread_accumulators(kernel, dims, product)
+                continue
             threads = self._block_size(kernel, dims)
             naive = range(len(dims.sizes))
             spread_fragments(dims, spread_threads(kernel, dims, threads, naive, [1] * len(dims.sizes)))
             kernel.properties["threads"] = i64_attr(threads)
             for copy in (*copies(kernel), *gathers(kernel)):
+                if isinstance(copy, CopyOp) and not copy.by_threads:
+                    continue
                 if space(copy.target) == "shared" and not (
                     isinstance(copy, CopyOp) and space(copy.source) == "fragment"
                 ):

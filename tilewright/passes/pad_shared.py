@@ -14,7 +14,7 @@ from tilewright.dialects.assembly import i64_attr
 from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.gathers import GatherOp
 from tilewright.dialects.tile.structure import AllocOp, ForOp
-from tilewright.dialects.tile.types import DimDistribution, strided
+from tilewright.dialects.tile.types import AnyDistribution, strided
 from tilewright.passes.bank_conflicts import tile_wavefronts
 from tilewright.passes.core import TilewrightPass
 from tilewright.passes.element_size import bytes_of
@@ -32,7 +32,7 @@ class Access:
     """One copy's use of a shared buffer: how a warp walks it, and how often."""
 
     copy: CopyOp | GatherOp
-    dims: tuple[DimDistribution, ...]
+    dims: tuple[AnyDistribution, ...]
     sizes: tuple[int, ...]
     axis: int | None
     times: int
@@ -65,7 +65,7 @@ class Access:
     def cost(self, strides: Sequence[int], element_bytes: int) -> float:
         """Wavefronts, and half a wavefront for issuing each request."""
         width = self.width(strides, element_bytes)
-        return self.requests(width) * (tile_wavefronts(self.dims, strides, element_bytes, width) + 0.5)
+        return self.requests(width) * (tile_wavefronts(self.dims, self.sizes, strides, element_bytes, width) + 0.5)
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class PadSharedPass(TilewrightPass):
         for kernel in kernels_of(op):
             scopes = KernelScopes(kernel)
             for alloc in [o for o in kernel.walk() if isinstance(o, AllocOp)]:
-                if alloc.type.space.data == "shared" and alloc.type.strides is None:
+                if alloc.type.space.data == "shared" and alloc.type.layout_is_open:
                     self._choose(alloc, scopes)
 
     def _choose(self, alloc: AllocOp, scopes: KernelScopes) -> None:
@@ -213,4 +213,6 @@ def extra_wavefronts(access: Access, strides: Sequence[int], element_bytes: int)
     """Wavefronts of a tile beyond what its bytes need."""
     width = access.width(strides, element_bytes)
     needed = max(1, width * element_bytes // 4)
-    return access.requests(width) * max(0, tile_wavefronts(access.dims, strides, element_bytes, width) - needed)
+    return access.requests(width) * max(
+        0, tile_wavefronts(access.dims, access.sizes, strides, element_bytes, width) - needed
+    )

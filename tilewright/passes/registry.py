@@ -51,6 +51,8 @@ CHECKS = (
 
 TILE_PASSES = (
     "interchange-loops",
+    "choose-mma",
+    "stage-results",
     "promote-to-shared",
     "block-registers",
     "map-threads",
@@ -62,6 +64,9 @@ TILE_PASSES = (
     "remove-barriers",
     "prove-bounds",
     "finish-schedule",
+    "make-persistent",
+    "pipeline-copies",
+    "specialise-warps",
 )
 """Decisions of the schedule, each written on the ops."""
 

@@ -12,11 +12,12 @@ from tilewright.dialects.sym import Answer, Expr, Facts, Relation, ceildiv
 from tilewright.dialects.sym.analysis import IndexScope, module_facts, value_symbol
 from tilewright.dialects.sym.expr import from_terms
 from tilewright.dialects.sym.index import members
+from tilewright.dialects.tile.blocks import BlockCountOp, RasterOp, SliceOp
 from tilewright.dialects.tile.compute import MapOp, MmaOp, ReduceOp
 from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.gathers import GatherOp
 from tilewright.dialects.tile.iteration import BROADCAST
-from tilewright.dialects.tile.structure import ForOp, KernelOp
+from tilewright.dialects.tile.structure import AllocOp, ForOp, KernelOp
 from tilewright.dialects.tile.types import BufType
 
 
@@ -44,7 +45,8 @@ def mapped_operands(op: Operation) -> list[tuple[SSAValue, tuple[int, ...]]]:
     if isinstance(op, ReduceOp):
         return [(op.source, op.source_map), (op.target, op.target_map)]
     if isinstance(op, MmaOp):
-        return list(zip((op.lhs, op.rhs, op.acc), op.operand_dims, strict=True))
+        operands = zip((op.lhs, op.rhs, op.acc), op.operand_dims, strict=True)
+        return [(value, own) for value, own in operands if space(value) == "fragment"]
     if isinstance(op, GatherOp):
         target = [(op.target, tuple(range(op.tile_type.rank)))] if space(op.target) == "fragment" else []
         return [*target, *op.mapped_values]
@@ -81,7 +83,9 @@ def iteration_dims(kernel: KernelOp) -> IterationDims:
         return node
 
     fragments = [
-        op.results[0] for op in kernel.walk() if op.name == "tile.alloc" and space(op.results[0]) == "fragment"
+        op.results[0]
+        for op in kernel.walk()
+        if isinstance(op, AllocOp | SliceOp) and space(op.results[0]) == "fragment"
     ]
     for fragment in fragments:
         for axis in range(buf(fragment).rank):
@@ -132,6 +136,12 @@ class KernelScopes:
             scope.bounded(coordinate, 0, size, "grid coordinate")
         self._scopes: dict[Block, IndexScope] = {kernel.body.block: scope}
         self.kernel = kernel
+        for op in kernel.walk():
+            if isinstance(op, RasterOp):
+                for result, size in zip(op.results, op.sizes.data, strict=True):
+                    scope.bounded(result, 0, size, "place in a raster")
+            elif isinstance(op, BlockCountOp):
+                scope.require(Relation(value_symbol(op.res), ">=", Expr.const(1)), "number of blocks")
 
     def at(self, op: Operation) -> IndexScope:
         """The scope of the block that holds `op`."""

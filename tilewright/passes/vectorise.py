@@ -61,7 +61,7 @@ class VectorisePass(TilewrightPass):
             scopes, dims = KernelScopes(kernel), iteration_dims(kernel)
             self._widen_fragments(kernel, dims, scopes, threads)
             for copy in copies(kernel):
-                if "global" in copy.spaces and "fragment" not in copy.spaces:
+                if "global" in copy.spaces and "fragment" not in copy.spaces and copy.by_threads:
                     self._widen_staging(copy, scopes)
 
     def _widen_fragments(self, kernel: KernelOp, dims: IterationDims, scopes: KernelScopes, threads: int) -> None:

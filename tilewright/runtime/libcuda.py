@@ -50,6 +50,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuModuleGetFunction": (c_void_p, c_void_p, c_char_p),
     "cuFuncSetAttribute": (c_void_p, c_int, c_int),
     "cuOccupancyMaxActiveBlocksPerMultiprocessor": (c_void_p, c_void_p, c_int, c_size_t),
+    "cuTensorMapEncodeTiled": (c_void_p, c_int, c_uint, *(c_void_p,) * 6, *(c_int,) * 4),
     "cuLaunchKernel": (c_void_p, *(c_uint,) * 7, c_void_p, c_void_p, c_void_p),
 }
 
@@ -67,7 +68,7 @@ def load() -> Any:
 
 def call(name: str, *arguments: Any, action: str = "") -> None:
     """Call a driver function; a status other than success is a `TilewrightError` of one line."""
-    status = getattr(load(), name)(*arguments)
+    status: int = getattr(load(), name)(*arguments)
     if status:
         raise TilewrightError(f"CUDA: {action or name}: {error_text(status)}")
 

@@ -39,6 +39,8 @@ class Lowered:
     module: ModuleOp
     kernel: KernelOp
     scalars: Callable[[tuple[int, ...]], tuple[int, ...]]
+    map_sizes: Callable[[tuple[int, ...]], tuple[int, ...]]
+    """The same for the kernel's tensor maps: sizes, then strides, of one after the other."""
 
 
 VariantKey = tuple[str, int, tuple[Relation, ...], str]
@@ -143,7 +145,7 @@ class CompiledEntry:
             if level == "simt":
                 kernels.append(copy_op(self.lower(site).kernel))
                 continue
-            module = instantiate(self.planned[0], site.launch)
+            module = instantiate(self.planned[0], site.launch, self.arch)
             self._schedule(module, _up_to(pipelines.TILE, pipelines.STAGE_ENDS[level]))
             kernels.extend(copy_op(op) for op in module.ops if not isinstance(op, SymbolOp | RequireOp))
         symbols = [copy_op(op) for op in self.planned[0].ops if isinstance(op, SymbolOp | RequireOp)]
@@ -151,7 +153,7 @@ class CompiledEntry:
 
     def _tensor_half(self, names: Sequence[str]) -> ModuleOp:
         module = copy_module(self.module)
-        pipelines.run(module, self.context, names)
+        pipelines.run(module, self.context, names, arch=self.arch)
         return module
 
     def _schedule(self, module: ModuleOp, names: Sequence[str]) -> None:
@@ -159,19 +161,21 @@ class CompiledEntry:
         run_pipeline(module, self.context, pipelines.make_passes(names, cuda_limits(self.arch).pass_options()))
 
     def _lower(self, site: Site) -> Lowered:
-        module = instantiate(self.planned[0], site.launch)
+        module = instantiate(self.planned[0], site.launch, self.arch)
         name = variant_symbol(site.launch)
         self._schedule(module, pipelines.TILE)
         kernel = next((op for op in module.ops if isinstance(op, KernelOp)), None)
         if kernel is None:
             raise TilewrightError(f"@{name}: the tile pipeline left no simt.kernel", location_of(site.launch))
         params = [p.data for p in kernel.params.data]
+        of_maps = [e for m in kernel.tensor_maps.data for e in (*m.dims.data, *m.strides.data)]
         plan = self.plan
-        for expr in params:
+        for expr in (*params, *of_maps):
             unknown = sorted(expr.symbols - (set(plan.symbols) - plan.bases))
             if unknown:
                 raise TilewrightError(f"@{name}: parameter {expr} needs {', '.join(unknown)}, which no call binds")
-        return Lowered(name, module, kernel, expressions_function(params, plan.symbols))
+        scalars, map_sizes = (expressions_function(e, plan.symbols) for e in (params, of_maps))
+        return Lowered(name, module, kernel, scalars, map_sizes)
 
 
 def _up_to(names: Sequence[str], last: str) -> Sequence[str]:

@@ -4,31 +4,62 @@ from xdsl.ir import Dialect
 
 from tilewright.dialects.simt.async_copy import CpAsyncCommitOp, CpAsyncOp, CpAsyncWaitOp
 from tilewright.dialects.simt.matrix import LdmatrixOp, MmaSyncOp
+from tilewright.dialects.simt.mbarriers import (
+    FenceOp,
+    MbarArriveOp,
+    MbarExpectOp,
+    MbarInitOp,
+    MbarOp,
+    MbarWaitOp,
+    NamedBarrierOp,
+)
 from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, RegsLoadOp, RegsStoreOp, SharedOp, StoreOp
-from tilewright.dialects.simt.structure import BlockIdOp, KernelOp, TidOp, UnrollOp
+from tilewright.dialects.simt.roles import ElectOp, RolesOp
+from tilewright.dialects.simt.structure import BlockIdOp, GridDimOp, KernelOp, TidOp, UnrollOp
 from tilewright.dialects.simt.sync import BarrierOp, ShuffleOp
-from tilewright.dialects.simt.types import GlobalType, RegsType, SharedType
+from tilewright.dialects.simt.tma import BulkCommitOp, BulkWaitOp, TmaLoadOp, TmaStoreOp
+from tilewright.dialects.simt.types import GlobalType, MbarType, RegsType, SharedType, TensorMapAttr, TmapType
+from tilewright.dialects.simt.wgmma import StMatrixOp, WgmmaCommitOp, WgmmaFenceOp, WgmmaOp, WgmmaWaitOp
 
 Simt = Dialect(
     "simt",
     [
         BarrierOp,
         BlockIdOp,
+        BulkCommitOp,
+        BulkWaitOp,
+        ElectOp,
+        FenceOp,
+        GridDimOp,
         CpAsyncCommitOp,
         CpAsyncOp,
         CpAsyncWaitOp,
         KernelOp,
         LdmatrixOp,
         LoadOp,
+        MbarArriveOp,
+        MbarExpectOp,
+        MbarInitOp,
+        MbarOp,
+        MbarWaitOp,
+        NamedBarrierOp,
         MmaSyncOp,
         RegsAllocOp,
         RegsLoadOp,
         RegsStoreOp,
+        RolesOp,
         SharedOp,
         ShuffleOp,
+        StMatrixOp,
         StoreOp,
         TidOp,
+        TmaLoadOp,
+        TmaStoreOp,
         UnrollOp,
+        WgmmaCommitOp,
+        WgmmaFenceOp,
+        WgmmaOp,
+        WgmmaWaitOp,
     ],
-    [GlobalType, RegsType, SharedType],
+    [GlobalType, MbarType, RegsType, SharedType, TensorMapAttr, TmapType],
 )

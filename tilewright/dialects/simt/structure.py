@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import (
     IntegerType,
     StringAttr,
     SymbolNameConstraint,
+    UnitAttr,
     i32,
     i64,
 )
@@ -19,6 +20,7 @@ from xdsl.ir import Block, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
+    opt_prop_def,
     prop_def,
     region_def,
     result_def,
@@ -30,7 +32,7 @@ from xdsl.traits import IsolatedFromAbove, NoTerminator, Pure, RecursiveMemoryEf
 from xdsl.utils.exceptions import VerifyException
 
 from tilewright.dialects.assembly import i64_attr, parse_extra_attributes, parse_i64, parse_word, print_extra_attributes
-from tilewright.dialects.simt.types import GlobalType
+from tilewright.dialects.simt.types import GlobalType, TensorMapAttr, TmapType
 from tilewright.dialects.sym.attributes import ExprAttr, RelationAttr, parse_expr_from, parse_relation_from
 
 DIMENSIONS = ("x", "y", "z")
@@ -38,11 +40,13 @@ DIMENSIONS = ("x", "y", "z")
 
 @irdl_op_definition
 class KernelOp(IRDLOperation):
-    """A kernel: pointers, then scalars that the launch passes by value, then scalars (i32 or i64) bound to `params`.
+    """A kernel: tensor maps, pointers, scalars that the launch passes by value, scalars (i32 or i64) bound to `params`.
 
-    The last arguments, as many as `params` has entries, are the bound ones; the host evaluates an expression for each.
-    `threads` is the block size (one dimension), `smem` the bytes of dynamic shared memory, `grid` the number of blocks
-    as an expression that the host evaluates, `assumes` what the code relies on: the host plan proves or guards each.
+    A `persistent` kernel may be launched with fewer blocks than `grid` says. The host makes each tensor map from its
+    entry in `maps`. The last arguments, as many as `params` has entries,
+    are the bound ones; the host evaluates an expression for each. `threads` is the block size (one dimension),
+    `smem` the bytes of dynamic shared memory, `grid` the number of blocks as an expression that the host evaluates,
+    `assumes` what the code relies on: the host plan proves or guards each.
     """
 
     name = "simt.kernel"
@@ -52,6 +56,8 @@ class KernelOp(IRDLOperation):
     grid = prop_def(ExprAttr)
     params = prop_def(ArrayAttr[ExprAttr])
     assumes = prop_def(ArrayAttr[RelationAttr])
+    persistent = opt_prop_def(UnitAttr)
+    tensor_maps = prop_def(ArrayAttr[TensorMapAttr], prop_name="maps")
     body = region_def("single_block")
     traits = traits_def(SymbolOpInterface(), IsolatedFromAbove(), NoTerminator())
 
@@ -64,6 +70,9 @@ class KernelOp(IRDLOperation):
         assumes: Sequence[RelationAttr],
         body: Region,
         smem: int = 0,
+        maps: Sequence[TensorMapAttr] = (),
+        *,
+        persistent: bool = False,
     ) -> None:
         super().__init__(
             properties={
@@ -73,9 +82,16 @@ class KernelOp(IRDLOperation):
                 "grid": grid,
                 "params": ArrayAttr(params),
                 "assumes": ArrayAttr(assumes),
+                "maps": ArrayAttr(maps),
+                "persistent": UnitAttr() if persistent else None,
             },
             regions=[body],
         )
+
+    @property
+    def maps(self) -> list[SSAValue]:
+        """The tensor map arguments, one for each entry of `maps`; they come first."""
+        return [a for a in self.body.block.args if isinstance(a.type, TmapType)]
 
     @property
     def pointers(self) -> list[SSAValue]:
@@ -85,19 +101,22 @@ class KernelOp(IRDLOperation):
     @property
     def values(self) -> list[SSAValue]:
         """The scalar arguments that the launch passes by value, in launch order, after the pointers."""
-        args = self.body.block.args
-        return list(args[len(self.pointers) : max(len(self.pointers), len(args) - len(self.params.data))])
+        args, first = self.body.block.args, len(self.maps) + len(self.pointers)
+        return list(args[first : max(first, len(args) - len(self.params.data))])
 
     @property
     def scalars(self) -> list[SSAValue]:
         """The scalar arguments that the host computes, one for each entry of `params`; they come last."""
-        return list(self.body.block.args[len(self.pointers) + len(self.values) :])
+        return list(self.body.block.args[len(self.maps) + len(self.pointers) + len(self.values) :])
 
     def verify_(self) -> None:
         args = self.body.block.args
-        n = len(self.pointers)
+        maps, n = len(self.maps), len(self.maps) + len(self.pointers)
+        if any(isinstance(a.type, TmapType) for a in args[maps:]):
+            raise VerifyException("tensor maps must come before pointers")
         if any(isinstance(a.type, GlobalType) for a in args[n:]):
             raise VerifyException("pointers must come before scalars")
+        self._verify_maps()
         if len(self.scalars) != len(self.params.data):
             raise VerifyException(
                 f"expected one scalar argument for each of {len(self.params.data)} params, got {len(self.scalars)}"
@@ -112,6 +131,18 @@ class KernelOp(IRDLOperation):
         if not 1 <= threads <= 1024 or threads % 32:
             raise VerifyException(f"threads must be a multiple of 32 from 32 to 1024, got {threads}")
 
+    def _verify_maps(self) -> None:
+        if len(self.maps) != len(self.tensor_maps.data):
+            raise VerifyException(f"expected an entry of maps for each of {len(self.maps)} tensor map arguments")
+        for argument, made in zip(self.maps, self.tensor_maps.data, strict=True):
+            assert isinstance(argument.type, TmapType)
+            number = made.pointer.data
+            pointer = self.pointers[number].type if number < len(self.pointers) else None
+            if not isinstance(pointer, GlobalType) or pointer.element != argument.type.element:
+                raise VerifyException(f"a tensor map of {argument.type.element} needs a pointer to it, got {pointer}")
+            if len(made.dims.data) != len(argument.type.box):
+                raise VerifyException(f"expected {len(argument.type.box)} dims in {made}")
+
     @classmethod
     def parse(cls, parser: Parser) -> KernelOp:
         name = parser.parse_symbol_name()
@@ -123,6 +154,7 @@ class KernelOp(IRDLOperation):
         parser.parse_keyword("grid")
         with parser.in_square_brackets():
             grid = ExprAttr(parse_expr_from(parser))
+        persistent = parser.parse_optional_keyword("persistent") is not None
         params: list[ExprAttr] = []
         if parser.parse_optional_keyword("params"):
             params = parser.parse_comma_separated_list(
@@ -133,9 +165,12 @@ class KernelOp(IRDLOperation):
             assumes = parser.parse_comma_separated_list(
                 parser.Delimiter.SQUARE, lambda: RelationAttr(parse_relation_from(parser))
             )
+        maps: list[TensorMapAttr] = []
+        if parser.parse_optional_keyword("maps"):
+            maps = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_map(parser))
         extra = parse_extra_attributes(parser)
         body = parser.parse_region(args)
-        op = cls(name.data, threads, grid, params, assumes, body, smem)
+        op = cls(name.data, threads, grid, params, assumes, body, smem, maps, persistent=persistent)
         op.attributes.update(extra)
         return op
 
@@ -145,13 +180,27 @@ class KernelOp(IRDLOperation):
         with printer.in_parens():
             printer.print_list(self.body.block.args, printer.print_block_argument)
         printer.print_string(f" threads {self.threads.value.data} smem {self.smem.value.data} grid [{self.grid.data}]")
+        if self.persistent is not None:
+            printer.print_string(" persistent")
         if self.params.data:
             printer.print_string(f" params [{', '.join(str(p.data) for p in self.params.data)}]")
         if self.assumes.data:
             printer.print_string(f" assumes [{', '.join(str(a.data) for a in self.assumes.data)}]")
+        if self.tensor_maps.data:
+            printer.print_string(" maps ")
+            with printer.in_square_brackets():
+                printer.print_list(self.tensor_maps.data, printer.print_attribute)
         print_extra_attributes(printer, self)
         printer.print_string(" ")
         printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
+
+
+def _parse_map(parser: Parser) -> TensorMapAttr:
+    position = parser.pos
+    found = parser.parse_attribute()
+    if not isinstance(found, TensorMapAttr):
+        parser.raise_error(f"expected a #simt.tensor_map, got {found}", position, parser.pos)
+    return found
 
 
 @irdl_op_definition
@@ -192,6 +241,19 @@ class BlockIdOp(IRDLOperation):
     def print(self, printer: Printer) -> None:
         printer.print_string(f" {self.dim.data}")
         printer.print_op_attributes(self.attributes)
+
+
+@irdl_op_definition
+class GridDimOp(IRDLOperation):
+    """Number of blocks of the grid along x, as i32."""
+
+    name = "simt.grid_dim"
+    res = result_def(i32)
+    traits = traits_def(Pure())
+    assembly_format: ClassVar[str | None] = "attr-dict"
+
+    def __init__(self) -> None:
+        super().__init__(result_types=[i32])
 
 
 @irdl_op_definition

@@ -48,7 +48,8 @@ from tilewright.dialects.tile.structure import YieldOp
 from tilewright.dialects.tile.types import BufType, buffer_type
 
 COMBINERS = ("sum", "prod", "max", "min")
-INSTRUCTIONS = ("fma",)
+INSTRUCTIONS = ("fma", "wgmma")
+"""What multiplies: the threads' multiply-adds, or the matrix instructions of warpgroups (sm_90a)."""
 index = IndexType()
 
 
@@ -306,8 +307,10 @@ class ReduceOp(IRDLOperation):
 class MmaOp(IRDLOperation):
     """`tile.mma (d0, d1, d2) %a[d0, d2], %b[d2, d1] into %acc[d0, d1] inst fma`: acc += a * b, summed over d2.
 
-    Operands are converted to the accumulator's type (exactly), then each product is added by a fused multiply-add
-    (integers: multiply, add) in increasing order of the summed dims, those that acc lacks.
+    `fma`: operands are fragments, converted to the accumulator's type (exactly), then each product is added by a fused
+    multiply-add (integers: multiply, add) in increasing order of the summed dims, those that acc lacks.
+    `wgmma`: operands are shared buffers of bf16, f16 or f32 (read as tf32), swizzled; products are exact and summed in
+    f32 in an order of the hardware's. It may run on until the operands' slot is released, or the next barrier.
     """
 
     name = "tile.mma"
@@ -358,11 +361,15 @@ class MmaOp(IRDLOperation):
             raise VerifyException("expected three maps")
         if any(s is None for s in self.sizes):
             raise VerifyException("every iteration dim must index a buffer")
-        for value in (self.lhs, self.rhs, self.acc):
-            if buffer_type(value).space.data != "fragment":
-                raise VerifyException(f"tile.mma with inst fma works on fragments, got {buffer_type(value).space.data}")
         if self.inst is not None and self.inst.data not in INSTRUCTIONS:
             raise VerifyException(f"expected inst {', '.join(INSTRUCTIONS)}, got {self.inst.data}")
+        inst = "fma" if self.inst is None else self.inst.data
+        for value in (self.lhs, self.rhs, self.acc):
+            space, expected = buffer_type(value).space.data, "fragment"
+            if inst == "wgmma" and value is not self.acc:
+                expected = "shared"
+            if space != expected:
+                raise VerifyException(f"tile.mma with inst {inst}: expected a {expected} buffer, got {space}")
 
     def schedule_gaps(self) -> list[str]:
         """What is still undecided on this op."""

@@ -31,10 +31,12 @@ from tilewright.dialects.assembly import (
     print_extra_attributes,
     print_optional_values,
 )
-from tilewright.dialects.tile.types import BufType, DistributedLayout, buffer_type
+from tilewright.dialects.tile.types import BufType, DistributedLayout, MixedLayout, buffer_type
 
 BOUNDS = ("clip", "proved")
-VIAS = ("thread",)
+VIAS = ("thread", "tma", "stmatrix")
+"""How a copy is made: by the threads' loads and stores, by a tensor map (between global memory and a channel's slot),
+or by the warps' matrix stores (from a fragment of 16-bit elements to shared memory)."""
 index = IndexType()
 
 
@@ -109,10 +111,15 @@ class CopyOp(IRDLOperation):
         raise VerifyException("a copy needs a shared buffer or a fragment on one side")
 
     @property
-    def distribution(self) -> DistributedLayout | None:
+    def distribution(self) -> DistributedLayout | MixedLayout | None:
         """Which thread moves which element: the fragment's layout, else `dist`."""
         layout = self.tile_type.layout
-        return layout if isinstance(layout, DistributedLayout) else self.dist
+        return layout if isinstance(layout, DistributedLayout | MixedLayout) else self.dist
+
+    @property
+    def by_threads(self) -> bool:
+        """Whether the threads' own loads and stores make the copy, also while nothing else is decided."""
+        return self.via is None or self.via.data == "thread"
 
     @property
     def vector_dim(self) -> int:
@@ -161,6 +168,8 @@ class CopyOp(IRDLOperation):
 
     def schedule_gaps(self) -> list[str]:
         """What is still undecided on this op."""
+        if not self.by_threads:
+            return []
         gaps = [] if self.via is not None else ["via"]
         gaps += [] if self.width is not None else ["width"]
         return gaps + ([] if self.distribution is not None else ["dist"])

@@ -42,7 +42,7 @@ from tilewright.dialects.tile.iteration import (
     print_mapped,
 )
 from tilewright.dialects.tile.limits import parse_valid, print_valid
-from tilewright.dialects.tile.types import BufType, DistributedLayout, buffer_type
+from tilewright.dialects.tile.types import BufType, DistributedLayout, MixedLayout, buffer_type
 
 WORDS = ("clip", "proved", "trusted")
 index = IndexType()
@@ -129,10 +129,10 @@ class GatherOp(IRDLOperation):
         return buffer_type(self.target)
 
     @property
-    def distribution(self) -> DistributedLayout | None:
+    def distribution(self) -> DistributedLayout | MixedLayout | None:
         """Which thread moves which element: the fragment's layout, else `dist`."""
         layout = self.tile_type.layout
-        return layout if isinstance(layout, DistributedLayout) else self.dist
+        return layout if isinstance(layout, DistributedLayout | MixedLayout) else self.dist
 
     def with_masks(self, bounds: Sequence[str], valid: Mapping[int, SSAValue]) -> GatherOp:
         """The same gather with other bounds and limits, detached."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr, StringAttr, SymbolNameConstraint
+from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr, StringAttr, SymbolNameConstraint, UnitAttr
 from xdsl.ir import BlockArgument, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -52,9 +52,11 @@ class KernelOp(IRDLOperation):
     """A kernel: one block computes one tile for each point of a symbolic grid.
 
     Arguments are global buffers, then scalars (f32, i32, index: by value). `threads` is the block size and
-    `index_width` the width of index arithmetic in bits, both absent while undecided; `assumes` are relations that the
-    code may rely on (each is proved or guarded by the plan). `bases` names for each argument the symbol of its base
-    address in bytes, empty where the host aligns it to 256 bytes itself (or for a scalar).
+    `index_width` the width of index arithmetic in bits, both absent while undecided; `arch` the architecture that the
+    schedule may use the instructions of (absent: any); `persistent` says that a block takes the tiles b, b + number of
+    blocks, ..., of which there are as many as the grid has points; `assumes` are relations that the code may rely on
+    (each is proved or guarded by the plan). `bases` names for each argument the symbol of its base address in bytes,
+    empty where the host aligns it to 256 bytes itself (or for a scalar).
     """
 
     name = "tile.kernel"
@@ -62,6 +64,8 @@ class KernelOp(IRDLOperation):
     grid = prop_def(DimsAttr)
     threads = opt_prop_def(IntegerAttr)
     index_width = opt_prop_def(IntegerAttr)
+    arch = opt_prop_def(StringAttr)
+    persistent = opt_prop_def(UnitAttr)
     assumes = prop_def(ArrayAttr[RelationAttr])
     base_names = prop_def(ArrayAttr[StringAttr], prop_name="bases")
     body = region_def("single_block")
@@ -75,6 +79,8 @@ class KernelOp(IRDLOperation):
         *,
         threads: int | None = None,
         index_width: int | None = None,
+        arch: str | None = None,
+        persistent: bool = False,
         assumes: Sequence[Relation] = (),
         bases: Sequence[str] = (),
     ) -> None:
@@ -85,6 +91,8 @@ class KernelOp(IRDLOperation):
                 "grid": DimsAttr(tuple(grid)),
                 "threads": None if threads is None else i64_attr(threads),
                 "index_width": None if index_width is None else i64_attr(index_width),
+                "arch": None if arch is None else StringAttr(arch),
+                "persistent": UnitAttr() if persistent else None,
                 "assumes": ArrayAttr([RelationAttr(r) for r in assumes]),
             },
             regions=[body],
@@ -134,6 +142,8 @@ class KernelOp(IRDLOperation):
         grid = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_expr_from(parser))
         threads = parser.parse_integer() if parser.parse_optional_keyword("threads") else None
         width = parser.parse_integer() if parser.parse_optional_keyword("index_width") else None
+        arch = parser.parse_identifier() if parser.parse_optional_keyword("arch") else None
+        persistent = parser.parse_optional_keyword("persistent") is not None
         assumes: list[Relation] = []
         if parser.parse_optional_keyword("assumes"):
             assumes = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_relation_from(parser))
@@ -145,7 +155,17 @@ class KernelOp(IRDLOperation):
             )
         extra = parse_extra_attributes(parser)
         body = parser.parse_region([*args, *(c.resolve(index) for c in coordinates)])
-        op = cls(name.data, grid, body, threads=threads, index_width=width, assumes=assumes, bases=bases)
+        op = cls(
+            name.data,
+            grid,
+            body,
+            threads=threads,
+            index_width=width,
+            arch=arch,
+            persistent=persistent,
+            assumes=assumes,
+            bases=bases,
+        )
         op.attributes.update(extra)
         return op
 
@@ -162,6 +182,10 @@ class KernelOp(IRDLOperation):
             printer.print_string(f" threads {self.threads.value.data}")
         if self.index_width is not None:
             printer.print_string(f" index_width {self.index_width.value.data}")
+        if self.arch is not None:
+            printer.print_string(f" arch {self.arch.data}")
+        if self.persistent is not None:
+            printer.print_string(" persistent")
         if self.assumes.data:
             printer.print_string(f" assumes [{', '.join(str(a.data) for a in self.assumes.data)}]")
         if self.bases:
@@ -321,7 +345,7 @@ class AllocOp(IRDLOperation):
 
     def schedule_gaps(self) -> list[str]:
         """What is still undecided on this op."""
-        gaps = ["layout"] if self.type.strides is None and self.type.distribution is None else []
+        gaps = ["layout"] if self.type.layout_is_open else []
         return gaps + (["offset"] if self.type.space.data == "shared" and self.offset is None else [])
 
 

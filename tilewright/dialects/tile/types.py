@@ -1,10 +1,11 @@
-"""Buffers of the tile level and the two kinds of layout: strided in memory, distributed over threads."""
+"""Buffers of the tile level and their layouts: strided in memory, distributed over threads evenly or in mixed radix."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import TypeAlias
 
 from xdsl.dialects.builtin import ArrayAttr, IntAttr, NoneAttr, StringAttr
 from xdsl.ir import Attribute, ParametrizedAttribute, SSAValue, TypeAttribute
@@ -38,6 +39,22 @@ class StridedLayout(ParametrizedAttribute):
 
 
 @dataclass(frozen=True, slots=True)
+class Factor:
+    """One digit of an element's place in a dim: over threads when `stride` is positive, else over a thread's registers.
+
+    A digit over threads has the value (tid / stride) mod count.
+    """
+
+    count: int
+    stride: int
+
+    @property
+    def is_thread(self) -> bool:
+        """Whether the digit names a thread rather than a register."""
+        return self.stride > 0
+
+
+@dataclass(frozen=True, slots=True)
 class DimDistribution:
     """How one tile dim is spread over the threads of a block.
 
@@ -52,6 +69,159 @@ class DimDistribution:
     def elements_per_thread(self, size: int) -> int:
         """Local elements of a dim of `size` elements (which threads * vector divides)."""
         return size // self.threads
+
+    def fits(self, size: int) -> bool:
+        """Whether a dim of `size` elements can be spread so."""
+        return size % (self.threads * self.vector) == 0
+
+    def factors(self, size: int) -> tuple[Factor, ...]:
+        """The digits of a place in a dim of `size` elements, the fastest first; none for one element."""
+        digits = (Factor(self.vector, 0), Factor(self.threads, self.stride))
+        return merged((*digits, Factor(size // (self.threads * self.vector), 0)))
+
+
+@dataclass(frozen=True, slots=True)
+class MixedDistribution:
+    """How one tile dim is spread in mixed radix: digits, the fastest first, over threads and registers by turns.
+
+    What matrix instructions ask of their operands. The rows of a warpgroup's accumulators, `[8:4, 2, 4:32]`: row
+    16*w + 8*i + g lies in lane group g = (tid / 4) mod 8 of warp w = (tid / 32) mod 4, at local index i.
+    """
+
+    digits: tuple[Factor, ...]
+
+    @property
+    def threads(self) -> int:
+        """Threads that hold different elements."""
+        return prod(f.count for f in self.digits if f.is_thread)
+
+    @property
+    def vector(self) -> int:
+        """Neighbouring elements that a thread holds."""
+        first = next((f for f in self.digits if f.count > 1), None)
+        return 1 if first is None or first.is_thread else first.count
+
+    def elements_per_thread(self, size: int) -> int:
+        """Local elements of a dim of `size` elements."""
+        return size // self.threads
+
+    def fits(self, size: int) -> bool:
+        """Whether a dim of `size` elements can be spread so: the digits count all of them."""
+        return prod(f.count for f in self.digits) == size
+
+    def factors(self, size: int) -> tuple[Factor, ...]:
+        """The digits of a place in the dim, the fastest first; none for one element."""
+        return merged(self.digits)
+
+
+@irdl_attr_definition
+class SwizzledLayout(ParametrizedAttribute):
+    """`#tile.swizzled<128, 1>`: panels of 128 bytes along dim 1, their 16-byte chunks permuted, in shared memory.
+
+    A panel holds a row of that many bytes for every place of the other dims, the last of them fastest; panels follow
+    one another. Within eight rows the chunk c of row r lies at c xor r (for 64 and 32 bytes r/2 and r/4), as tensor
+    maps and matrix instructions have it, so that neither rows nor columns of chunks meet in a bank.
+    """
+
+    name = "tile.swizzled"
+    bytes: IntAttr = param_def()
+    along: IntAttr = param_def()
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
+        with parser.in_angle_brackets():
+            size = parser.parse_integer()
+            parser.parse_punctuation(",")
+            return [IntAttr(size), IntAttr(parser.parse_integer())]
+
+    def print_parameters(self, printer: Printer) -> None:
+        printer.print_string(f"<{self.bytes.data}, {self.along.data}>")
+
+    def verify(self) -> None:
+        if self.bytes.data not in (32, 64, 128):
+            raise VerifyException(f"expected panels of 32, 64 or 128 bytes, got {self.bytes.data}")
+
+
+AnyDistribution: TypeAlias = DimDistribution | MixedDistribution
+
+
+def merged(digits: Sequence[Factor]) -> tuple[Factor, ...]:
+    """The digits without those of one value, neighbouring ones over registers joined."""
+    found: list[Factor] = []
+    for digit in digits:
+        if digit.count == 1:
+            continue
+        if found and not digit.is_thread and not found[-1].is_thread:
+            found[-1] = Factor(found[-1].count * digit.count, 0)
+        else:
+            found.append(digit)
+    return tuple(found)
+
+
+@irdl_attr_definition
+class MixedLayout(ParametrizedAttribute):
+    """`#tile.mixed<[8:4, 2, 4:32], [2, 4:1, 32]>`: a fragment spread in mixed radix, see `MixedDistribution`.
+
+    One list a dim; `8:4` is a digit of 8 values over threads with thread stride 4, `2` one over registers.
+    """
+
+    name = "tile.mixed"
+    counts: ArrayAttr[ArrayAttr[IntAttr]] = param_def()
+    strides: ArrayAttr[ArrayAttr[IntAttr]] = param_def()
+
+    @property
+    def dims(self) -> tuple[MixedDistribution, ...]:
+        """The distribution of each dim."""
+        return tuple(
+            MixedDistribution(tuple(Factor(n, s) for n, s in zip(ints(c), ints(t), strict=True)))
+            for c, t in zip(self.counts.data, self.strides.data, strict=True)
+        )
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
+        def digit() -> tuple[int, int]:
+            count = parser.parse_integer(allow_boolean=False, allow_negative=False)
+            if parser.parse_optional_punctuation(":") is None:
+                return count, 0
+            return count, parser.parse_integer(allow_boolean=False, allow_negative=False)
+
+        def dim() -> list[tuple[int, int]]:
+            return parser.parse_comma_separated_list(parser.Delimiter.SQUARE, digit)
+
+        dims = parser.parse_comma_separated_list(parser.Delimiter.ANGLE, dim)
+        counts = ArrayAttr([int_array([n for n, _ in digits]) for digits in dims])
+        return [counts, ArrayAttr([int_array([s for _, s in digits]) for digits in dims])]
+
+    def print_parameters(self, printer: Printer) -> None:
+        dims = (
+            ", ".join(f"{f.count}:{f.stride}" if f.is_thread else str(f.count) for f in d.digits) for d in self.dims
+        )
+        printer.print_string(f"<{', '.join(f'[{text}]' for text in dims)}>")
+
+    def verify(self) -> None:
+        if any(f.count < 1 for d in self.dims for f in d.digits):
+            raise VerifyException("the digits of a mixed layout count at least 1")
+
+
+def mixed(dims: Sequence[MixedDistribution]) -> MixedLayout:
+    """The layout with these dims."""
+    return MixedLayout(
+        ArrayAttr([int_array([f.count for f in d.digits]) for d in dims]),
+        ArrayAttr([int_array([f.stride for f in d.digits]) for d in dims]),
+    )
+
+
+def layout_of(dims: Sequence[AnyDistribution], sizes: Sequence[int]) -> DistributedLayout | MixedLayout:
+    """The layout with these dims for a fragment of these sizes: evenly distributed where every dim is."""
+    even = [d for d in dims if isinstance(d, DimDistribution)]
+    if len(even) == len(dims):
+        return distributed(even)
+    return mixed(
+        [
+            d if isinstance(d, MixedDistribution) else MixedDistribution(d.factors(n))
+            for d, n in zip(dims, sizes, strict=True)
+        ]
+    )
 
 
 @irdl_attr_definition
@@ -146,9 +316,19 @@ class BufType(ParametrizedAttribute, TypeAttribute):
         return self.layout.strides.data if isinstance(self.layout, StridedLayout) else None
 
     @property
-    def distribution(self) -> tuple[DimDistribution, ...] | None:
+    def swizzle(self) -> SwizzledLayout | None:
+        """The swizzled layout of a shared buffer, if it has one."""
+        return self.layout if isinstance(self.layout, SwizzledLayout) else None
+
+    @property
+    def layout_is_open(self) -> bool:
+        """Whether the layout is undecided."""
+        return isinstance(self.layout, NoneAttr)
+
+    @property
+    def distribution(self) -> tuple[AnyDistribution, ...] | None:
         """The distribution of a fragment over threads, or None while undecided."""
-        return self.layout.dims if isinstance(self.layout, DistributedLayout) else None
+        return self.layout.dims if isinstance(self.layout, DistributedLayout | MixedLayout) else None
 
     def with_layout(self, layout: Attribute | None) -> BufType:
         """The same buffer with another layout."""
@@ -188,21 +368,28 @@ class BufType(ParametrizedAttribute, TypeAttribute):
                 raise VerifyException("a fragment has a #tile.distributed layout, got #tile.strided")
             if len(self.layout.strides.data) != self.rank:
                 raise VerifyException(f"expected {self.rank} strides, got {len(self.layout.strides.data)}")
-        elif isinstance(self.layout, DistributedLayout):
+        elif isinstance(self.layout, DistributedLayout | MixedLayout):
             self._verify_distribution(self.layout)
+        elif isinstance(self.layout, SwizzledLayout):
+            if self.space.data != "shared" or not 0 <= self.layout.along.data < self.rank:
+                raise VerifyException(f"a swizzled layout is for a dim of a shared buffer, got {self.layout}")
         elif not isinstance(self.layout, NoneAttr):
-            raise VerifyException(f"expected a #tile.strided or #tile.distributed layout, got {self.layout}")
+            raise VerifyException(
+                f"expected a #tile.strided, #tile.swizzled, #tile.distributed or #tile.mixed layout, got {self.layout}"
+            )
 
-    def _verify_distribution(self, layout: DistributedLayout) -> None:
+    def _verify_distribution(self, layout: DistributedLayout | MixedLayout) -> None:
         if self.space.data != "fragment":
-            raise VerifyException(f"a {self.space.data} buffer has a #tile.strided layout, got #tile.distributed")
+            raise VerifyException(f"a {self.space.data} buffer has a #tile.strided layout, got #{layout.name}")
         if len(layout.dims) != self.rank:
             raise VerifyException(f"expected a layout of {self.rank} dims, got {len(layout.dims)}")
         for size, dim in zip(self.sizes, layout.dims, strict=True):
-            if size % (dim.threads * dim.vector):
-                raise VerifyException(
-                    f"size {size} is not divisible by threads {dim.threads} times vector {dim.vector}"
-                )
+            if dim.fits(size):
+                continue
+            if isinstance(dim, MixedDistribution):
+                counted = prod(f.count for f in dim.digits)
+                raise VerifyException(f"the digits of a dim of {size} elements count {counted}")
+            raise VerifyException(f"size {size} is not divisible by threads {dim.threads} times vector {dim.vector}")
 
 
 def buffer_type(value: SSAValue) -> BufType:

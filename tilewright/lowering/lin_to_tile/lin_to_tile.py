@@ -25,12 +25,13 @@ class LinToTilePass(TilewrightPass):
     level = "tensor"
     anchors = ("builtin.module",)
     tile_sizes: tuple[int, ...] = ()
+    arch: str | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in [f for f in op.body.block.ops if isinstance(f, func.FuncOp)]:
             if function.is_declaration:
                 continue
-            lowering = EntryLowering(op, function, tuple(self.tile_sizes))
+            lowering = EntryLowering(op, function, tuple(self.tile_sizes), self.arch)
             lowered = lowering.lower()
             lowered.location = function.location
             op.body.block.insert_ops_before([*lowering.kernels, lowered], function)

@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from tilewright.dialects.simt import structure as simt
 from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, RegsLoadOp, RegsStoreOp, SharedOp, StoreOp
 from tilewright.dialects.simt.sync import BarrierOp, ShuffleOp
-from tilewright.dialects.simt.types import RegsType
+from tilewright.dialects.simt.types import RegsType, SharedType
 from tilewright.lowering.simt_to_cuda.writer import Write, Writer
 
 SHARED = "tw_smem"
@@ -24,6 +24,10 @@ def _tid(w: Writer, op: simt.TidOp) -> None:
 
 def _block_id(w: Writer, op: simt.BlockIdOp) -> None:
     w.result(op, f"static_cast<int>(blockIdx.{op.dim.data})")
+
+
+def _grid_dim(w: Writer, op: simt.GridDimOp) -> None:
+    w.result(op, "static_cast<int>(gridDim.x)")
 
 
 def _shared(w: Writer, op: SharedOp) -> None:
@@ -50,10 +54,17 @@ def _regs_store(w: Writer, op: RegsStoreOp) -> None:
     w.line(f"{_register(w, op.regs, op.indices)} = {w.name(op.value)};")
 
 
+def place(w: Writer, memory: SSAValue, index: SSAValue) -> str:
+    """A pointer to an element of global or shared memory."""
+    if isinstance(memory.type, SharedType) and memory.type.swizzle.data:
+        return f"tw_swizzled<{memory.type.swizzle.data}>({w.name(memory)}, {w.name(index)})"
+    return f"{w.name(memory)} + {w.name(index)}"
+
+
 def _load(w: Writer, op: LoadOp) -> None:
     width, target = op.width.value.data, _register(w, op.regs, op.indices)
     suffix = "_readonly" if op.memory in w.read_only else ""
-    load = f"tw_load{suffix}<{width}>(&{target}, {w.name(op.memory)} + {w.name(op.index)});"
+    load = f"tw_load{suffix}<{width}>(&{target}, {place(w, op.memory, op.index)});"
     if op.mask is None:
         w.line(load)
         return
@@ -69,7 +80,7 @@ def _load(w: Writer, op: LoadOp) -> None:
 def _store(w: Writer, op: StoreOp) -> None:
     condition = "" if op.mask is None else f"if ({w.name(op.mask)}) "
     source = _register(w, op.regs, op.indices)
-    w.line(f"{condition}tw_store<{op.width.value.data}>({w.name(op.memory)} + {w.name(op.index)}, &{source});")
+    w.line(f"{condition}tw_store<{op.width.value.data}>({place(w, op.memory, op.index)}, &{source});")
 
 
 def _barrier(w: Writer, _op: BarrierOp) -> None:
@@ -144,6 +155,7 @@ STRUCTURED: dict[type[Operation], Write] = {
     ShuffleOp: _shuffle,
     StoreOp: _store,
     simt.BlockIdOp: _block_id,
+    simt.GridDimOp: _grid_dim,
     simt.TidOp: _tid,
     simt.UnrollOp: _unroll,
     scf.ForOp: _for,

@@ -13,6 +13,7 @@ target's `Spelling`. What is not plain C++ is a call of a wrapper `tw_...`, whic
 | `tw_barrier()`, `tw_shuffle_{xor,down,index}(T x, int)` | all threads of a block wait; 32 lanes exchange |
 | `tw_ldmatrix<N, trans>(T *r, const T *p)`, `tw_mma_m16n8k16(float *c, const T *a, const T *b)` | a warp's matrices |
 | `tw_cp_async<bytes>(to, from)`, `_zfill<bytes>(to, from, valid)`, `_commit()`, `_wait<N>()` | asynchronous copies |
+| `tw_mbar_...`, `tw_tma_...`, `tw_wgmma_...`, `tw_stmatrix` and the rest of `tilewright_hopper.cuh` | sm_90a alone |
 | `tw_quotient<T>`, `tw_remainder<T>`, `tw_floordiv<T>`, `tw_ceildiv<T>`, `tw_ipow<T, U>` | integers |
 | `tw_maximum`, `tw_minimum`, `tw_maxnum`, `tw_minnum`, `tw_fma`, `tw_bitcast<T>` | floats, NaN as in `arith` |
 | `tw_float`, `tw_f16`, `tw_bf16`, `tw_f16_bits`, `tw_bf16_bits` | 16-bit floats, where the target has them |
@@ -26,10 +27,17 @@ from __future__ import annotations
 from xdsl.ir import Operation
 
 from tilewright.lowering.simt_to_cuda.arithmetic import ARITHMETIC
+from tilewright.lowering.simt_to_cuda.hopper import HOPPER
 from tilewright.lowering.simt_to_cuda.mathematics import MATHEMATICS
 from tilewright.lowering.simt_to_cuda.matrices import MATRICES
 from tilewright.lowering.simt_to_cuda.structured import STRUCTURED
 from tilewright.lowering.simt_to_cuda.writer import Write
 
-EMITTERS: dict[type[Operation], Write] = {**ARITHMETIC, **MATHEMATICS, **STRUCTURED, **MATRICES}
+EMITTERS: dict[type[Operation], Write] = {
+    **ARITHMETIC,
+    **MATHEMATICS,
+    **STRUCTURED,
+    **MATRICES,
+    **HOPPER,
+}
 """From the class of an op to the function that writes it as CUDA C++."""

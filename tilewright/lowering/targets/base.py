@@ -16,7 +16,7 @@ from xdsl.utils import target as xdsl_target
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.simt.memory import RegsAllocOp, StoreOp
 from tilewright.dialects.simt.structure import KernelOp
-from tilewright.dialects.simt.types import GlobalType, RegsType, SharedType
+from tilewright.dialects.simt.types import GlobalType, MbarType, RegsType, SharedType, TmapType
 from tilewright.lowering import pipelines
 from tilewright.lowering.simt_to_cuda.table import EMITTERS
 from tilewright.lowering.simt_to_cuda.types import CUDA_CPP, Spelling
@@ -145,13 +145,19 @@ def scalar_types(kernel: KernelOp) -> list[tuple[Operation, Attribute]]:
                 values += block.args
         for value in values:
             t = value.type
-            found.setdefault(t.element if isinstance(t, GlobalType | SharedType | RegsType) else t, op)
+            found.setdefault(t.element if isinstance(t, GlobalType | SharedType | RegsType | TmapType) else t, op)
     return [(op, type_) for type_, op in found.items()]
 
 
 def uses_shared_memory(kernel: KernelOp) -> bool:
     """Whether the kernel has a shared array."""
-    return any(isinstance(value.type, SharedType) for op in kernel.walk() for value in op.results)
+    return bool(shared_memory_types(kernel))
+
+
+def shared_memory_types(kernel: KernelOp) -> list[SharedType | MbarType]:
+    """The types of what lies in a kernel's shared memory: arrays, and barriers."""
+    values = (value for op in kernel.walk() for value in op.results)
+    return [value.type for value in values if isinstance(value.type, SharedType | MbarType)]
 
 
 def _words(op: RegsAllocOp) -> int:

@@ -18,6 +18,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import ConstantLike
 
 from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.simt.roles import ElectOp
 from tilewright.dialects.simt.structure import TidOp, UnrollOp
 from tilewright.dialects.sym.attributes import ExprAttr
 from tilewright.dialects.sym.expr import Expr
@@ -51,6 +52,7 @@ class Builder:
         self.threads = threads
         self.fixed = fixed
         """Symbols whose value the kernel's assumptions state."""
+        self.first_thread = 0
         self.location: LocationAttr | None = None
         self.params: list[ExprAttr] = []
         self._entry = entry
@@ -154,9 +156,34 @@ class Builder:
         """A constant given by its attribute, such as `0.0 : f32`."""
         return self.shared(("constant", value), (), lambda: arith.ConstantOp(cast(Any, value)))
 
+    def argument(self, type_: Attribute, place: int) -> SSAValue:
+        """A new argument of the kernel."""
+        return self._entry.insert_arg(type_, place)
+
     def tid(self) -> SSAValue:
-        """Index of the thread in its block, an i32."""
-        return self.shared(("tid",), (), TidOp)
+        """Index of the thread among those that run this code (the block's, or a role's), an i32."""
+        number = self.shared(("tid",), (), TidOp)
+        return self.sub_int(number, self.constant(self.first_thread, I32))
+
+    @contextmanager
+    def elect(self, scope: str) -> Generator[None]:
+        """What is added inside is done by one thread of each warp, role or block; by all where the scope is empty."""
+        if not scope:
+            yield
+            return
+        op = ElectOp(scope)
+        with self.inside(op.body.block):
+            yield
+        self.add(op)
+
+    @contextmanager
+    def role(self, block: Block, first_thread: int, threads: int) -> Generator[None]:
+        """Add to `block`, which these threads alone run."""
+        before = self.first_thread, self.threads
+        self.first_thread, self.threads = first_thread, threads
+        with self.inside(block):
+            yield
+        self.first_thread, self.threads = before
 
     def widen(self, value: SSAValue) -> SSAValue:
         """An i32 as the kernel's index type."""

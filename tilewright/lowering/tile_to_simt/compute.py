@@ -14,9 +14,10 @@ from tilewright.dialects.simt.memory import RegsLoadOp, RegsStoreOp
 from tilewright.dialects.tile.compute import IndexOp, MapOp, MmaOp
 from tilewright.dialects.tile.copies import FillOp
 from tilewright.dialects.tile.iteration import BROADCAST
-from tilewright.dialects.tile.types import BufType, DimDistribution, buffer_type
+from tilewright.dialects.tile.types import AnyDistribution, BufType, buffer_type
 from tilewright.lowering.tile_to_simt.builder import I32, I64, Builder
 from tilewright.lowering.tile_to_simt.elements import Local, each_local, thread_place
+from tilewright.lowering.tile_to_simt.matrix import lower_wgmma
 from tilewright.lowering.tile_to_simt.scalars import clone_body
 from tilewright.lowering.tile_to_simt.state import Kernel, distribution, element_type, iteration_distribution
 from tilewright.passes.core import error_at
@@ -27,17 +28,31 @@ def register_indices(builder: Builder, dims: Sequence[int], locals_: Mapping[int
     return [builder.constant(0, I32) if d == BROADCAST else locals_[d].register for d in dims]
 
 
+def registers_of(kernel: Kernel, fragment: SSAValue, indices: Sequence[SSAValue]) -> list[SSAValue]:
+    """Indices into the register array of a fragment; those of a part begin at its offsets."""
+    offsets = kernel.register_offsets.get(fragment)
+    if offsets is None:
+        return list(indices)
+    return [kernel.builder.add_int(i, offset) for i, offset in zip(indices, offsets, strict=True)]
+
+
 def read(kernel: Kernel, value: SSAValue, dims: Sequence[int], locals_: Mapping[int, Local]) -> SSAValue:
     """An element of a fragment, or a scalar as it is (`index` as an i64)."""
     if not isinstance(value.type, BufType):
         scalar = kernel.values[value]
         return kernel.builder.convert(scalar, I64) if isinstance(value.type, IndexType) else scalar
-    load = RegsLoadOp(kernel.values[value], register_indices(kernel.builder, dims, locals_))
+    load = RegsLoadOp(
+        kernel.values[value], registers_of(kernel, value, register_indices(kernel.builder, dims, locals_))
+    )
     return kernel.builder.add(load).results[0]
 
 
 def inside_limits(
-    kernel: Kernel, limits: Mapping[int, SSAValue], spread: Sequence[DimDistribution], locals_: Mapping[int, Local]
+    kernel: Kernel,
+    limits: Mapping[int, SSAValue],
+    spread: Sequence[AnyDistribution],
+    sizes: Sequence[int | None],
+    locals_: Mapping[int, Local],
 ) -> SSAValue | None:
     """Whether the element lies below all `valid` limits; None when there are none."""
     builder = kernel.builder
@@ -45,7 +60,9 @@ def inside_limits(
     for d, limit in limits.items():
         place = locals_[d].place
         assert place is not None
-        rest = builder.sub_int(kernel.index(limit), builder.widen(thread_place(builder, spread[d])))
+        size = sizes[d]
+        assert size is not None
+        rest = builder.sub_int(kernel.index(limit), builder.widen(thread_place(builder, spread[d], size)))
         condition = builder.both(condition, builder.compare("slt", builder.widen(place), rest))
     return condition
 
@@ -84,12 +101,13 @@ def lower_map(kernel: Kernel, op: MapOp) -> None:
             assert size is not None
             locals_[d] = loops.enter_context(each_local(builder, dim, size, place=d in limits or d in asked))
         for inner in asks:
-            place = locals_[inner.dim].place
+            place, size = locals_[inner.dim].place, op.sizes[inner.dim]
             assert place is not None
-            kernel.values[inner.result] = builder.add_int(place, thread_place(builder, spread[inner.dim]))
+            assert size is not None
+            kernel.values[inner.result] = builder.add_int(place, thread_place(builder, spread[inner.dim], size))
         arguments = [read(kernel, value, dims, locals_) for value, dims in op.mapped_inputs]
         results = clone_body(kernel, op.body.block, arguments)
-        with builder.when(inside_limits(kernel, limits, spread, locals_)):
+        with builder.when(inside_limits(kernel, limits, spread, op.sizes, locals_)):
             for result, (target, dims) in zip(results, op.mapped_outputs, strict=True):
                 indices = register_indices(builder, dims, locals_)
                 builder.add(RegsStoreOp(result, kernel.values[target], indices))
@@ -115,6 +133,9 @@ def _check_outputs(op: MapOp) -> None:
 def lower_mma(kernel: Kernel, op: MmaOp) -> None:
     """`acc = fma(a, b, acc)` over the local elements, the summed dims outermost and in increasing order."""
     builder = kernel.builder
+    if op.inst is not None and op.inst.data == "wgmma":
+        lower_wgmma(kernel, op)
+        return
     lhs, rhs, acc = op.operand_dims
     spread = iteration_distribution(op, op.iteration.value.data, [(op.lhs, lhs), (op.rhs, rhs), (op.acc, acc)])
     summed = op.reduced_dims

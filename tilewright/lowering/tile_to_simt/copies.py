@@ -14,13 +14,15 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
+from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, RegsLoadOp, RegsStoreOp, StoreOp
 from tilewright.dialects.simt.types import RegsType, regs_type
 from tilewright.dialects.tile.copies import CopyOp
-from tilewright.dialects.tile.types import BufType, DimDistribution, buffer_type
+from tilewright.dialects.tile.types import AnyDistribution, BufType, buffer_type
 from tilewright.lowering.tile_to_simt.builder import I32, Builder, Int, constant_of
+from tilewright.lowering.tile_to_simt.channels import lower_mapped_copy, lower_matrix_store, panel_of
 from tilewright.lowering.tile_to_simt.elements import each_local, first_copy, thread_place
-from tilewright.lowering.tile_to_simt.state import Kernel, element_type
+from tilewright.lowering.tile_to_simt.state import Kernel, Slot, element_type
 from tilewright.passes.core import error_at
 
 
@@ -70,6 +72,9 @@ def _memory(
 ) -> _Memory | None:
     """The memory side for a global or shared buffer, None for a fragment."""
     builder, type_ = kernel.builder, buffer_type(value)
+    slot = kernel.slots.get(value)
+    if slot is not None:
+        return _slot_memory(builder, slot, type_, offsets, places)
     if type_.strides is None:
         return None
     # 32 bits hold any index into shared memory.
@@ -87,8 +92,29 @@ def _memory(
     return _Memory(kernel.values[value], integer, strides, remaining, address)
 
 
+def _slot_memory(
+    builder: Builder, slot: Slot, type_: BufType, offsets: Sequence[SSAValue], places: Sequence[SSAValue]
+) -> _Memory:
+    """The memory side for a slot's buffer of one panel, whose array permutes the chunks of a row by itself."""
+    layout, span, _, panels = panel_of(type_)
+    along = layout.along.data
+    if panels != 1 or offsets or type_.rank != 2:
+        raise TilewrightError(f"a copy by threads moves a slot of one panel as a whole, got {type_}")
+    strides = [builder.constant(1 if d == along else span, I32) for d in range(type_.rank)]
+    address = slot.first
+    for place, stride in zip(places, strides, strict=True):
+        address = builder.add_int(address, builder.mul_int(place, stride))
+    return _Memory(slot.array, I32, strides, [None] * type_.rank, address)
+
+
 def lower_copy(kernel: Kernel, op: CopyOp) -> None:
     """Add the loads and stores of a scheduled copy."""
+    if op.via is not None and op.via.data == "tma":
+        lower_mapped_copy(kernel, op)
+        return
+    if op.via is not None and op.via.data == "stmatrix":
+        lower_matrix_store(kernel, op)
+        return
     builder, tile = kernel.builder, op.tile_type
     layout = op.distribution
     if layout is None or op.width is None:
@@ -96,11 +122,11 @@ def lower_copy(kernel: Kernel, op: CopyOp) -> None:
     load, store = op.widths
     dims = layout.dims
     _check(op, tile, dims)
-    places = [thread_place(builder, dim) for dim in dims]
+    places = [thread_place(builder, dim, size) for dim, size in zip(dims, tile.sizes, strict=True)]
     source = _memory(kernel, op.source, op.source_offsets, places, op.bound_words)
     target = _memory(kernel, op.target, op.target_offsets, places, op.bound_words)
     if target is not None:
-        target.mask = first_copy(builder, dims)
+        target.mask = first_copy(builder, list(zip(dims, tile.sizes, strict=True)))
     for memory, width in ((source, load), (target, store)):
         if width > 1 and memory is not None and (not dims or constant_of(memory.strides[op.vector_dim]) != 1):
             what = f"width {width} needs a stride along dim {op.vector_dim} that is known to be 1"
@@ -122,6 +148,9 @@ def lower_copy(kernel: Kernel, op: CopyOp) -> None:
         elif source is not None:
             _move(builder, op, source, load, kernel.values[op.target], registers, loads=True)
         elif target is not None:
+            offsets = kernel.register_offsets.get(op.source)
+            if offsets is not None:
+                registers = [builder.add_int(r, o) for r, o in zip(registers, offsets, strict=True)]
             _move(builder, op, target, store, kernel.values[op.source], registers, loads=False)
 
 
@@ -182,12 +211,12 @@ def _move(
         access(line.res, zero, start)
 
 
-def _check(op: CopyOp, tile: BufType, dims: Sequence[DimDistribution]) -> None:
+def _check(op: CopyOp, tile: BufType, dims: Sequence[AnyDistribution]) -> None:
     """Raise unless the distribution fits the tile and vector accesses go along neighbouring elements."""
     if len(dims) != tile.rank:
         raise error_at(op, f"tile.copy: expected a distribution of {tile.rank} dims, got {len(dims)}")
     for size, dim in zip(tile.sizes, dims, strict=True):
-        if size % (dim.threads * dim.vector):
+        if not dim.fits(size):
             raise error_at(
                 op, f"tile.copy: size {size} is no multiple of threads {dim.threads} times vector {dim.vector}"
             )

@@ -1,20 +1,21 @@
 """Which elements a thread holds: loops over its local elements, their register index and their place in the tile.
 
-Element `(o*threads + t)*vector + v` of a dim sits in thread coordinate `t = (tid / stride) mod threads`, at local index
-`o*vector + v` (`DimDistribution`). The place splits into `t*vector`, the same for all local elements of the thread, and
-`o*threads*vector + v`, known once loops are unrolled.
+The place of an element in a dim has digits, the fastest first, over threads and over registers (`factors` of a
+distribution). It splits into the sum of the thread's digits, the same for all local elements of the thread, and that of
+the register's digits, known once loops are unrolled. The register index counts the register's digits alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.ir import SSAValue
 
 from tilewright.diagnostics import TilewrightError
-from tilewright.dialects.tile.types import DimDistribution
+from tilewright.dialects.tile.types import AnyDistribution, Factor
 from tilewright.lowering.tile_to_simt.builder import I32, Builder
 
 
@@ -27,58 +28,77 @@ class Local:
     """None where nobody asked for it."""
 
 
-def thread_place(builder: Builder, dim: DimDistribution) -> SSAValue:
-    """`t*vector`, an i32: where the thread's elements begin."""
-    if dim.threads == 1:
-        return builder.constant(0, I32)
-    return builder.mul_int(thread_coordinate(builder, dim), builder.constant(dim.vector, I32))
+def thread_place(builder: Builder, dim: AnyDistribution, size: int) -> SSAValue:
+    """Where the thread's elements begin in a dim of `size` elements, an i32: the thread's digits of the place."""
+    place, weight = builder.constant(0, I32), 1
+    for digit in dim.factors(size):
+        if digit.is_thread:
+            part = builder.mul_int(thread_digit(builder, digit), builder.constant(weight, I32))
+            place = builder.add_int(place, part)
+        weight *= digit.count
+    return place
 
 
-def thread_coordinate(builder: Builder, dim: DimDistribution) -> SSAValue:
-    """`(tid / stride) mod threads`, an i32."""
-    quotient = builder.div_unsigned(builder.tid(), builder.constant(dim.stride, I32))
-    if dim.stride * dim.threads >= builder.threads:
+def thread_digit(builder: Builder, digit: Factor) -> SSAValue:
+    """`(tid / stride) mod count`, an i32."""
+    quotient = builder.div_unsigned(builder.tid(), builder.constant(digit.stride, I32))
+    if digit.stride * digit.count >= builder.threads:
         return quotient
-    return builder.mod_unsigned(quotient, builder.constant(dim.threads, I32))
+    return builder.mod_unsigned(quotient, builder.constant(digit.count, I32))
 
 
 @contextmanager
 def each_local(
-    builder: Builder, dim: DimDistribution, size: int, *, step: int = 1, place: bool = True
+    builder: Builder, dim: AnyDistribution, size: int, *, step: int = 1, place: bool = True
 ) -> Generator[Local]:
     """Loops over the local elements of a dim of `size` elements, `step` neighbours at a time.
 
+    One loop for each digit over registers, the slowest outermost; where no place is asked for, one for all of them.
     Raises TilewrightError unless the step divides what lies side by side in a thread.
     """
-    count = dim.elements_per_thread(size)
-    run = count if dim.threads == 1 else dim.vector
+    digits = dim.factors(size)
+    first_is_local = bool(digits) and not digits[0].is_thread
+    run = digits[0].count if first_is_local else 1
     if run % step:
         raise TilewrightError(f"width {step} does not divide the {run} neighbouring elements that a thread holds")
-    if not place or run == count:
-        with builder.unroll(count // step) as i:
-            register = builder.mul_int(i, builder.constant(step, I32))
-            yield Local(register, register if place else None)
-        return
-    with builder.unroll(count // run) as o, builder.unroll(run // step) as v:
-        inner = builder.mul_int(v, builder.constant(step, I32))
-        register = builder.add_int(builder.mul_int(o, builder.constant(run, I32)), inner)
-        outer = builder.mul_int(o, builder.constant(dim.threads * run, I32))
-        yield Local(register, builder.add_int(outer, inner))
+    local: list[tuple[int, int]] = []
+    weight = 1
+    for digit in digits:
+        if not digit.is_thread:
+            local.append((digit.count, weight))
+        weight *= digit.count
+    if not place:
+        local = [(prod(count for count, _ in local), 1)]
+    elif not local:
+        local = [(1, 1)]
+    if not place or first_is_local:
+        local[0] = (local[0][0] // step, local[0][1])
+    with ExitStack() as loops:
+        variables = [loops.enter_context(builder.unroll(count)) for count, _ in reversed(local)][::-1]
+        register, found, registers = builder.constant(0, I32), builder.constant(0, I32), 1
+        for n, ((count, weight), variable) in enumerate(zip(local, variables, strict=True)):
+            by = step if n == 0 and (not place or first_is_local) else 1
+            inner = builder.mul_int(variable, builder.constant(by, I32))
+            register = builder.add_int(builder.mul_int(inner, builder.constant(registers, I32)), register)
+            found = builder.add_int(builder.mul_int(inner, builder.constant(weight, I32)), found)
+            registers *= count * by
+        yield Local(register, found if place else None)
 
 
-def first_copy(builder: Builder, dims: Sequence[DimDistribution]) -> SSAValue | None:
+def first_copy(builder: Builder, dims: Sequence[tuple[AnyDistribution, int]]) -> SSAValue | None:
     """An i1 that holds in one thread of those that hold the same elements; None when no two threads do.
 
-    Threads that no dim uses hold copies: the condition is that all unused parts of the thread index are zero.
+    `dims` are distributions with the sizes of their dims. Threads that no dim uses hold copies: the condition is that
+    all unused parts of the thread index are zero.
     """
-    used = sorted((d.stride, d.threads) for d in dims if d.threads > 1)
+    used = sorted((f.stride, f.count) for dim, size in dims for f in dim.factors(size) if f.is_thread)
     condition: SSAValue | None = None
     low = 1
     for stride, threads in [*used, (builder.threads, 1)]:
         if stride < low or stride % low:
             raise TilewrightError(f"thread strides must be multiples of what lies below them, got {stride} over {low}")
         if stride > low:
-            part = thread_coordinate(builder, DimDistribution(stride // low, low, 1))
+            part = thread_digit(builder, Factor(stride // low, low))
             condition = builder.both(condition, builder.compare("eq", part, builder.constant(0, I32)))
         low = stride * threads
     return condition

@@ -27,7 +27,7 @@ def lower_gather(kernel: Kernel, op: GatherOp) -> None:
         raise error_at(op, "tile.gather: expected a scheduled gather, got one without a distribution or strides")
     dims = layout.dims
     for size, entry in zip(tile.sizes, dims, strict=True):
-        if size % (entry.threads * entry.vector):
+        if not entry.fits(size):
             raise error_at(op, f"tile.gather: size {size} is no multiple of threads {entry.threads} x {entry.vector}")
     if op.values:
         iteration_distribution(op, tile.rank, [(op.target, range(tile.rank)), *op.mapped_values])
@@ -41,12 +41,12 @@ def lower_gather(kernel: Kernel, op: GatherOp) -> None:
             place = locals_[d].place
             assert place is not None
             if d in used:
-                inner = builder.add_int(place, thread_place(builder, entry))
+                inner = builder.add_int(place, thread_place(builder, entry, size))
                 coordinates[name_of(dim(d))] = builder.widen(inner)
         for n in members(op.exprs, "v"):
             fragment, own = op.mapped_values[n]
             coordinates[name_of(value(n))] = builder.widen(read(kernel, fragment, own, locals_))
-        mask = inside_limits(kernel, op.valid_limits, dims, locals_)
+        mask = inside_limits(kernel, op.valid_limits, dims, tile.sizes, locals_)
         address = builder.constant(0)
         for expr, stride, size, word in zip(op.exprs, strides, source.dims, op.bound_words, strict=True):
             index = lower_expr(builder, expr, coordinates)
@@ -63,9 +63,10 @@ def lower_gather(kernel: Kernel, op: GatherOp) -> None:
         zero = builder.constant(0, I32)
         builder.add(LoadOp(pointer, address, line.res, [zero], 1, mask, op.other))
         place = builder.constant(0, I32)
-        for d, (entry, stride) in enumerate(zip(dims, tile.strides, strict=True)):
+        for d, (entry, size, stride) in enumerate(zip(dims, tile.sizes, tile.strides, strict=True)):
             local = locals_[d].place
             assert local is not None
-            inner = builder.add_int(local, thread_place(builder, entry))
+            inner = builder.add_int(local, thread_place(builder, entry, size))
             place = builder.add_int(place, builder.mul_int(inner, builder.param(stride, I32)))
-        builder.add(StoreOp(line.res, [zero], kernel.values[op.target], place, 1, first_copy(builder, dims)))
+        writer = first_copy(builder, list(zip(dims, tile.sizes, strict=True)))
+        builder.add(StoreOp(line.res, [zero], kernel.values[op.target], place, 1, writer))

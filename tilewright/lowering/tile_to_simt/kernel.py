@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from xdsl.dialects import scf
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.assembly import ints
+from tilewright.dialects.roles import WARPGROUP
+from tilewright.dialects.simt import roles as simt_roles
 from tilewright.dialects.simt import structure as simt
 from tilewright.dialects.simt.memory import RegsAllocOp, SharedOp
 from tilewright.dialects.simt.sync import BarrierOp
@@ -16,18 +19,30 @@ from tilewright.dialects.simt.types import GlobalType, regs_type, shared_type
 from tilewright.dialects.sym.attributes import ExprAttr
 from tilewright.dialects.sym.expr import Expr
 from tilewright.dialects.sym.ops import ApplyOp
+from tilewright.dialects.tile.blocks import BlockCountOp, RasterOp, RolesOp, SliceOp
+from tilewright.dialects.tile.channels import AcquireOp, ChannelOp, PublishOp, ReceiveOp, ReleaseOp
 from tilewright.dialects.tile.compute import MapOp, MmaOp, ReduceOp
 from tilewright.dialects.tile.copies import CopyOp, FillOp
 from tilewright.dialects.tile.gathers import GatherOp
 from tilewright.dialects.tile.structure import AllocOp, ForOp, KernelOp, SyncOp
 from tilewright.dialects.tile.types import BufType
 from tilewright.lowering.tile_to_simt.builder import I32, Builder
+from tilewright.lowering.tile_to_simt.channels import (
+    MBAR_BYTES,
+    declare_channels,
+    lower_acquire,
+    lower_publish,
+    lower_receive,
+    lower_release,
+    ring_of,
+    rings_in,
+)
 from tilewright.lowering.tile_to_simt.compute import lower_fill, lower_map, lower_mma
 from tilewright.lowering.tile_to_simt.copies import lower_copy
 from tilewright.lowering.tile_to_simt.gathers import lower_gather
 from tilewright.lowering.tile_to_simt.reduction import lower_reduce
 from tilewright.lowering.tile_to_simt.scalars import clone_scalar
-from tilewright.lowering.tile_to_simt.state import Kernel, distribution, element_bytes, element_type
+from tilewright.lowering.tile_to_simt.state import Kernel, Ring, distribution, element_bytes, element_type
 from tilewright.passes.core import error_at
 
 
@@ -42,6 +57,7 @@ def lower_kernel(op: KernelOp) -> simt.KernelOp:
     builder.location = op.location
     kernel = Kernel(builder)
     _arguments(kernel, entry, op)
+    declare_channels(kernel, op)
     _coordinates(kernel, op)
     _lower_block(kernel, op.body.block)
     grid = Expr.const(1)
@@ -55,8 +71,20 @@ def lower_kernel(op: KernelOp) -> simt.KernelOp:
         ),
         default=0,
     )
+    for channel in (inner for inner in op.walk() if isinstance(inner, ChannelOp)):
+        smem = max(smem, channel_end(channel))
+    maps = [made for _, made in kernel.maps]
+    persistent = op.persistent is not None
     result = simt.KernelOp(
-        op.sym_name.data, threads, ExprAttr(grid), builder.params, op.assumes.data, Region(entry), smem
+        op.sym_name.data,
+        threads,
+        ExprAttr(grid),
+        builder.params,
+        op.assumes.data,
+        Region(entry),
+        smem,
+        maps,
+        persistent=persistent,
     )
     result.attributes.update(op.attributes)
     result.location = op.location
@@ -95,6 +123,8 @@ def _arguments(kernel: Kernel, entry: Block, op: KernelOp) -> None:
             type_ = element_type(argument.type)
         new = entry.insert_arg(type_, len(entry.args))
         new.name_hint = argument.name_hint
+        if isinstance(type_, GlobalType):
+            kernel.pointers.append(new)
         kernel.values[argument] = new
 
 
@@ -164,6 +194,73 @@ def _apply(kernel: Kernel, op: ApplyOp) -> None:
     kernel.values[op.result] = value
 
 
+def channel_end(op: ChannelOp) -> int:
+    """Where a channel ends in shared memory: its rings, and its mbarriers."""
+    offsets, stages = ints(op.offsets) if op.offsets is not None else (), op.type.stages.data
+    ends = [
+        at + stages * part.count * element_bytes(part.element) for at, part in zip(offsets, op.type.parts, strict=True)
+    ]
+    barriers = 0 if op.barriers is None else op.barriers.value.data + 2 * stages * MBAR_BYTES
+    return max([*ends, barriers])
+
+
+def _channel(kernel: Kernel, op: ChannelOp) -> None:
+    """`declare_channels` has made it."""
+    del kernel, op
+
+
+def _block_count(kernel: Kernel, op: BlockCountOp) -> None:
+    kernel.values[op.res] = kernel.builder.widen(kernel.builder.add(simt.GridDimOp()).results[0])
+
+
+def _raster(kernel: Kernel, op: RasterOp) -> None:
+    """Groups of rows, column by column; places and sizes have 31 bits, as the number of blocks has."""
+    builder = kernel.builder
+    place = builder.convert(kernel.values[op.place], I32)
+    rows, columns = (builder.param(e, I32) for e in op.sizes.data)
+    height = builder.constant(op.group.value.data, I32)
+    each = builder.mul_int(columns, height)
+    group = builder.div_unsigned(place, each)
+    first = builder.mul_int(group, height)
+    here = builder.minimum(builder.sub_int(rows, first), height)
+    rest = builder.sub_int(place, builder.mul_int(group, each))
+    kernel.values[op.row] = builder.widen(builder.add_int(first, builder.mod_unsigned(rest, here)))
+    kernel.values[op.column] = builder.widen(builder.div_unsigned(rest, here))
+
+
+def _slice(kernel: Kernel, op: SliceOp) -> None:
+    """A part of a fragment is its registers from an offset on."""
+    builder, part = kernel.builder, op.res.type
+    offsets: list[SSAValue] = []
+    for offset, size, dim in zip(op.offsets, part.sizes, distribution(op, part), strict=True):
+        place = builder.convert(kernel.index(offset), I32)
+        local = dim.elements_per_thread(size)
+        number = builder.div_unsigned(place, builder.constant(size, I32))
+        offsets.append(builder.mul_int(number, builder.constant(local, I32)))
+    outer = kernel.register_offsets.get(op.source)
+    if outer is not None:
+        offsets = [builder.add_int(a, b) for a, b in zip(outer, offsets, strict=True)]
+    kernel.values[op.res] = kernel.values[op.source]
+    kernel.register_offsets[op.res] = offsets
+
+
+def _roles(kernel: Kernel, op: RolesOp) -> None:
+    """Each role with its own threads and its own places in the rings."""
+    builder, bodies = kernel.builder, list[Region]()
+    for role, body in zip(op.roles, op.bodies, strict=True):
+        block = Block()
+        outer_rings, outer_scope = dict(kernel.rings), kernel.scope
+        # A role that only fills slots is the work of one thread.
+        alone = not any(isinstance(o, AllocOp | ReceiveOp) for o in body.walk())
+        kernel.scope = "" if alone else "role"
+        with builder.role(block, role.first * WARPGROUP, role.threads), builder.elect("role" if alone else ""):
+            _lower_block(kernel, body.block)
+        kernel.rings, kernel.scope = outer_rings, outer_scope
+        bodies.append(Region(block))
+    builder.location = op.location
+    builder.add(simt_roles.RolesOp(op.roles, bodies))
+
+
 def _sync(kernel: Kernel, _op: SyncOp) -> None:
     kernel.builder.add(BarrierOp())
 
@@ -178,36 +275,62 @@ def _for(kernel: Kernel, op: ForOp) -> None:
         if trips == 0:
             return
         if op.unroll is not None and op.unroll.value.data == trips:
+            outer = kernel.turn
             with builder.unroll(trips) as i:
+                kernel.turn = i, trips
                 place = builder.mul_int(builder.widen(i), builder.constant(by))
                 kernel.values[op.variable] = builder.add_int(builder.constant(first), place)
                 _lower_block(kernel, op.body.block)
+            kernel.turn = outer
             return
     low, high, stride = (kernel.expr(e, where) for e in (lower, upper, step))
-    body = Block(arg_types=[builder.index])
+    carried = rings_in(kernel, op.body.block)
+    before = [v for key in carried for v in ring_values(ring_of(kernel, *key))]
+    body = Block(arg_types=[builder.index, *(v.type for v in before)])
     body.args[0].name_hint = op.variable.name_hint
     kernel.values[op.variable] = body.args[0]
     location = builder.location
     with builder.inside(body):
+        _set_rings(kernel, carried, body.args[1:])
         _lower_block(kernel, op.body.block)
-        builder.add(scf.YieldOp())
-    loop = scf.ForOp(low, high, stride, [], Region(body))
+        builder.add(scf.YieldOp(*(v for key in carried for v in ring_values(ring_of(kernel, *key)))))
+    loop = scf.ForOp(low, high, stride, before, Region(body))
     loop.attributes.update(op.attributes)
     if op.unroll is not None:
         loop.attributes["unroll"] = op.unroll
     builder.location = location
     builder.add(loop)
+    _set_rings(kernel, carried, loop.results)
+
+
+def ring_values(ring: Ring) -> tuple[SSAValue, SSAValue, SSAValue]:
+    """What a loop carries of a ring."""
+    return ring.slot, ring.parity, ring.previous
+
+
+def _set_rings(kernel: Kernel, keys: Sequence[tuple[SSAValue, str]], values: Sequence[SSAValue]) -> None:
+    for number, key in enumerate(keys):
+        kernel.rings[key] = Ring(*values[3 * number : 3 * number + 3])
 
 
 _TABLE: dict[type[Operation], Callable[[Kernel, Any], None]] = {
+    AcquireOp: lower_acquire,
     AllocOp: _alloc,
     ApplyOp: _apply,
+    BlockCountOp: _block_count,
+    ChannelOp: _channel,
     CopyOp: lower_copy,
     FillOp: lower_fill,
     ForOp: _for,
     GatherOp: lower_gather,
     MapOp: lower_map,
     MmaOp: lower_mma,
+    PublishOp: lower_publish,
+    RasterOp: _raster,
+    ReceiveOp: lower_receive,
     ReduceOp: lower_reduce,
+    ReleaseOp: lower_release,
+    RolesOp: _roles,
+    SliceOp: _slice,
     SyncOp: _sync,
 }

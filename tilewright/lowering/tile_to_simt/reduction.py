@@ -25,14 +25,14 @@ from tilewright.dialects.simt.sync import BarrierOp, ShuffleOp
 from tilewright.dialects.simt.types import regs_type
 from tilewright.dialects.tile.compute import ReduceOp
 from tilewright.dialects.tile.iteration import BROADCAST
-from tilewright.dialects.tile.types import BufType, DimDistribution, buffer_type
+from tilewright.dialects.tile.types import AnyDistribution, BufType, DimDistribution, Factor, buffer_type
 from tilewright.lowering.tile_to_simt.builder import I32
 from tilewright.lowering.tile_to_simt.compute import inside_limits, read, register_indices
 from tilewright.lowering.tile_to_simt.elements import (
     Local,
     each_local,
     first_copy,
-    thread_coordinate,
+    thread_digit,
     thread_place,
 )
 from tilewright.lowering.tile_to_simt.state import Kernel, distribution, element_type, iteration_distribution
@@ -84,20 +84,31 @@ class _Reduction:
         self.spread = iteration_distribution(
             op, op.iteration.value.data, [(op.source, op.source_map), (op.target, op.target_map)]
         )
-        self.bits = sorted(bit for d in op.reduced_dims for bit in self._bits(self.spread[d]))
+        self.bits = sorted(bit for d in op.reduced_dims for bit in self._bits(self.spread[d], self.size(d)))
         table = _FLOAT if isinstance(self.element, AnyFloat) else _BOOL if self.element == IntegerType(1) else _SIGNED
         self.combiner = table[op.combine.data]
         self.partial: SSAValue | None = None
 
-    def _bits(self, dim: DimDistribution) -> list[int]:
-        """Bits of the thread index over which a reduced dim is spread."""
-        if dim.threads & (dim.threads - 1) or (dim.threads > 1 and dim.stride & (dim.stride - 1)):
-            raise error_at(
-                self.op,
-                "tile.reduce: expected powers of two for threads and stride of a reduced dim,"
-                f" got threads {dim.threads} stride {dim.stride}",
-            )
-        return [dim.stride << k for k in range(dim.threads.bit_length() - 1)]
+    def _bits(self, dim: AnyDistribution, size: int) -> list[int]:
+        """Bits of the thread index over which a reduced dim of `size` elements is spread."""
+        bits: list[int] = []
+        for digit in dim.factors(size):
+            if not digit.is_thread:
+                continue
+            if digit.count & (digit.count - 1) or digit.stride & (digit.stride - 1):
+                raise error_at(
+                    self.op,
+                    "tile.reduce: expected powers of two for threads and stride of a reduced dim,"
+                    f" got threads {digit.count} stride {digit.stride}",
+                )
+            bits += [digit.stride << k for k in range(digit.count.bit_length() - 1)]
+        return bits
+
+    def size(self, d: int) -> int:
+        """Elements of an iteration dim."""
+        found = self.op.sizes[d]
+        assert found is not None
+        return found
 
     def combine(self, a: SSAValue, b: SSAValue) -> SSAValue:
         return self.builder.add(self.combiner(a, b)).results[0]
@@ -106,8 +117,7 @@ class _Reduction:
         """Loops over the local elements of iteration dims."""
         found: dict[int, Local] = {}
         for d in dims:
-            size = self.op.sizes[d]
-            assert size is not None
+            size = self.size(d)
             place = places or d in self.op.valid_limits
             found[d] = loops.enter_context(each_local(self.builder, self.spread[d], size, place=place))
         return found
@@ -134,7 +144,7 @@ class _Reduction:
         with ExitStack() as loops:
             locals_ = {**outer, **self.each(loops, op.reduced_dims)}
             value = read(self.kernel, op.source, op.source_map, locals_)
-            valid = inside_limits(self.kernel, op.valid_limits, self.spread, locals_)
+            valid = inside_limits(self.kernel, op.valid_limits, self.spread, op.sizes, locals_)
             if valid is not None:
                 value = builder.add(arith.SelectOp(valid, value, identity)).results[0]
             so_far = builder.add(RegsLoadOp(partial, indices)).results[0]
@@ -164,7 +174,7 @@ class _Reduction:
             place = locals_[d].place
             assert place is not None
             by = builder.constant(stride, I32)
-            first = builder.mul_int(thread_place(builder, self.spread[d]), by)
+            first = builder.mul_int(thread_place(builder, self.spread[d], size), by)
             index = builder.add_int(builder.add_int(index, first), builder.mul_int(place, by))
         return index
 
@@ -176,11 +186,11 @@ class _Reduction:
         # The number of this warp among those that combine: its reduced bits, packed.
         number = builder.constant(0, I32)
         for k, bit in enumerate(high):
-            part = thread_coordinate(builder, DimDistribution(2, bit, 1))
+            part = thread_digit(builder, Factor(2, bit))
             number = builder.add_int(number, builder.mul_int(part, builder.constant(1 << k, I32)))
         # One lane writes for its warp; of warps and lanes that hold copies, the first.
-        writers = [self.spread[d] for d in self.target_dims()]
-        writers += [DimDistribution(2, bit, 1) for bit in high]
+        writers = [(self.spread[d], self.size(d)) for d in self.target_dims()]
+        writers += [(DimDistribution(2, bit, 1), 2) for bit in high]
         mask = first_copy(builder, writers)
         builder.add(BarrierOp())
         with ExitStack() as loops:

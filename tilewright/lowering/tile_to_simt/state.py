@@ -10,10 +10,46 @@ from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.simt.types import TensorMapAttr, TmapType
 from tilewright.dialects.sym.expr import Expr
-from tilewright.dialects.tile.types import BufType, DimDistribution
+from tilewright.dialects.tile.channels import ChannelOp
+from tilewright.dialects.tile.types import AnyDistribution, BufType, DimDistribution
 from tilewright.lowering.tile_to_simt.builder import I64, Builder
 from tilewright.lowering.tile_to_simt.expressions import lower_expr
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A channel: its rings in shared memory, its mbarriers when tensor maps fill it, and its named barrier.
+
+    `stored` says that tensor maps store from it.
+    """
+
+    op: ChannelOp
+    arrays: list[SSAValue]
+    full: SSAValue | None
+    empty: SSAValue | None
+    number: int
+    stored: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """Where one side of a channel is: its next slot, the parity that it waits for there, the slot before or -1."""
+
+    slot: SSAValue
+    parity: SSAValue
+    previous: SSAValue
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A buffer of a slot: its ring, its first element in it, its channel and its slot's number."""
+
+    array: SSAValue
+    first: SSAValue
+    channel: Channel
+    number: SSAValue
 
 
 @dataclass(slots=True)
@@ -22,6 +58,32 @@ class Kernel:
 
     builder: Builder
     values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    pointers: list[SSAValue] = field(default_factory=list[SSAValue])
+    """The pointer arguments, in order."""
+    maps: dict[tuple[TmapType, TensorMapAttr], SSAValue] = field(
+        default_factory=dict["tuple[TmapType, TensorMapAttr]", SSAValue]
+    )
+    """The tensor map arguments, in order, each once."""
+    channels: dict[SSAValue, Channel] = field(default_factory=dict[SSAValue, Channel])
+    rings: dict[tuple[SSAValue, str], Ring] = field(default_factory=dict["tuple[SSAValue, str]", Ring])
+    """By channel and side, `acquire` or `receive`."""
+    slots: dict[SSAValue, Slot] = field(default_factory=dict[SSAValue, Slot])
+    """By buffer that an acquire or receive gave."""
+    register_offsets: dict[SSAValue, list[SSAValue]] = field(default_factory=dict[SSAValue, "list[SSAValue]"])
+    """For a part of a fragment: where it begins in the whole's register array."""
+    accumulators: list[SSAValue] = field(default_factory=list[SSAValue])
+    """Register arrays that matrix instructions write."""
+    turn: tuple[SSAValue, int] | None = None
+    """The variable and count of the innermost unrolled loop."""
+    scope: str = "block"
+    """Whose first thread does what one thread does: `block`, or `role` inside of one."""
+
+    def tensor_map(self, type_: TmapType, made: TensorMapAttr) -> SSAValue:
+        """The argument for a tensor map."""
+        found = self.maps.get((type_, made))
+        if found is None:
+            found = self.maps[type_, made] = self.builder.argument(type_, len(self.maps))
+        return found
 
     def index(self, value: SSAValue) -> SSAValue:
         """A tile-level index value in the kernel's index type."""
@@ -47,18 +109,18 @@ def element_bytes(type_: Attribute) -> int:
     raise TilewrightError(f"expected a float or integer element type, got {type_}")
 
 
-def distribution(op: Operation, type_: Attribute) -> tuple[DimDistribution, ...]:
+def distribution(op: Operation, type_: Attribute) -> tuple[AnyDistribution, ...]:
     """The distribution of a fragment over threads; an error at the op when it has none."""
     if isinstance(type_, BufType) and type_.distribution is not None:
         return type_.distribution
-    raise TilewrightError(f"{op.name}: expected a fragment with a #tile.distributed layout, got {type_}")
+    raise TilewrightError(f"{op.name}: expected a fragment with a layout over threads, got {type_}")
 
 
 def iteration_distribution(
     op: Operation, count: int, operands: Sequence[tuple[SSAValue, Sequence[int]]]
-) -> list[DimDistribution]:
+) -> list[AnyDistribution]:
     """The distribution of each iteration dim, on which all operands that run along it must agree."""
-    found: list[DimDistribution | None] = [None] * count
+    found: list[AnyDistribution | None] = [None] * count
     for value, dims in operands:
         if not isinstance(value.type, BufType):
             continue

@@ -12,6 +12,8 @@ from typing import Any, cast
 import numpy as np
 
 from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.simt.types import TmapType
+from tilewright.lowering.host_variants import element_bytes
 from tilewright.lowering.simt_to_cuda import emit_kernel, kernel_symbol
 from tilewright.runtime.arguments import TensorArgument, intake
 from tilewright.runtime.backends.base import (
@@ -24,7 +26,7 @@ from tilewright.runtime.backends.base import (
     take_arguments,
     take_outputs,
 )
-from tilewright.runtime.backends.ready_calls import ReadyCall, ReadyCalls, ReadyLaunch
+from tilewright.runtime.backends.ready_calls import MapPlan, ReadyCall, ReadyCalls, ReadyLaunch
 from tilewright.runtime.backends.torch_tensors import current_streams, keep_for_stream, torch_argument
 from tilewright.runtime.cubin_cache import load_or_compile
 from tilewright.runtime.cuda_driver import Device, Function
@@ -48,7 +50,13 @@ class Loaded:
     threads: int
     smem_bytes: int
     packer: struct.Struct
-    """Packs the kernel's parameters: addresses, numbers by value, bound expressions."""
+    """Packs the kernel's parameters: tensor maps, addresses, numbers by value, bound expressions."""
+    most_blocks: int
+    """Blocks that run at once, which a persistent kernel is launched with at most; else 0."""
+
+    def blocks(self, tiles: int) -> int:
+        """How many blocks a launch over so many tiles has."""
+        return min(tiles, self.most_blocks) if self.most_blocks else tiles
 
 
 class CudaBackend(Backend):
@@ -108,7 +116,7 @@ class CudaBackend(Backend):
         for each, planned in zip(launches, decision.launches, strict=True):
             values = [scalar_value(arguments[slot.number]) for slot in plan.sites[planned.site].scalars]
             try:
-                packed = each.packer.pack(*[pointers[slot] for slot in each.slots], *values, *each.scalars)
+                packed = each.pack(pointers, values)
             except struct.error as problem:
                 numbers = (*values, *each.scalars)
                 raise TilewrightError(f"@{each.function.name}: parameters {numbers}: {problem}") from None
@@ -155,9 +163,10 @@ class CudaBackend(Backend):
             planned.scalars = loaded.lowered.scalars(decision.symbols)
         first = {"argument": 0, "result": len(plan.arguments), "scratch": len(plan.arguments) + len(plan.results)}
         slots = tuple(first[slot.kind] + slot.number for slot in site.tensors)
+        grid = (loaded.blocks(planned.grid), 1, 1)
         return ReadyLaunch(
-            loaded.function, (planned.grid, 1, 1), loaded.threads, loaded.smem_bytes, loaded.packer, slots,
-            planned.scalars,
+            loaded.function, grid, loaded.threads, loaded.smem_bytes, loaded.packer, slots, planned.scalars,
+            map_plans(loaded.lowered, decision.symbols),
         )  # fmt: skip
 
     def _remember(
@@ -197,10 +206,17 @@ class CudaBackend(Backend):
             if key not in self._loaded:
                 started = time.perf_counter()
                 compiled = load_or_compile(self.source(site), self.entry.arch)
-                parameters = ParameterLayout.of(parameter_kinds(lowered))
-                function = owner.load_module(compiled.cubin).function(kernel_symbol(lowered.kernel), parameters)
+                kinds, symbol = parameter_kinds(lowered), kernel_symbol(lowered.kernel)
+                if lowered.kernel.maps:
+                    parameters = ParameterLayout.from_cubin(compiled.cubin, symbol, kinds)
+                else:
+                    parameters = ParameterLayout.of(kinds)
+                function = owner.load_module(compiled.cubin).function(symbol, parameters)
                 threads, smem_bytes = lowered.kernel.threads.value.data, lowered.kernel.smem.value.data
-                self._loaded[key] = Loaded(lowered, compiled, function, threads, smem_bytes, parameters.packer)
+                most = 0
+                if lowered.kernel.persistent is not None:
+                    most = owner.info.multiprocessors * max(1, function.occupancy(threads, smem_bytes))
+                self._loaded[key] = Loaded(lowered, compiled, function, threads, smem_bytes, parameters.packer, most)
                 self.entry.compile_seconds += time.perf_counter() - started
             return self._loaded[key]
 
@@ -222,10 +238,33 @@ class CudaBackend(Backend):
 def parameter_kinds(lowered: Lowered) -> list[str]:
     """Kinds of the kernel's parameters in order, as the launch packs them."""
     kernel = lowered.kernel
-    kinds = ["ptr"] * len(kernel.pointers)
+    kinds = ["tensor_map"] * len(kernel.maps) + ["ptr"] * len(kernel.pointers)
     for value in (*kernel.values, *kernel.scalars):
         kinds.append({"index": "i64"}.get(str(value.type), str(value.type)))
     return kinds
+
+
+def map_plans(lowered: Lowered, symbols: tuple[int, ...]) -> tuple[MapPlan, ...]:
+    """The kernel's tensor maps for these values of the plan's symbols; addresses are still open."""
+    kernel = lowered.kernel
+    if not kernel.maps:
+        return ()
+    sizes = lowered.map_sizes(symbols)
+    found: list[MapPlan] = []
+    at = 0
+    for argument, made in zip(kernel.maps, kernel.tensor_maps.data, strict=True):
+        assert isinstance(argument.type, TmapType)
+        rank = len(argument.type.box)
+        dims, strides = sizes[at : at + rank], sizes[at + rank : at + 2 * rank]
+        at += 2 * rank
+        element = argument.type.element
+        found.append(
+            MapPlan(
+                made.pointer.data, str(element), element_bytes(element), dims, strides, argument.type.box,
+                made.swizzle.data,
+            )
+        )  # fmt: skip
+    return tuple(found)
 
 
 def _ordinal(arguments: Sequence[TensorArgument]) -> int:

@@ -15,10 +15,28 @@ from typing import Any, Final
 from tilewright.runtime.backends.torch_tensors import raw_stream
 from tilewright.runtime.cuda_driver import Device, Function
 from tilewright.runtime.streams import normalised
+from tilewright.runtime.tensor_maps import tensor_map
 from tilewright.runtime.transfers import new_on_device
 
 REMEMBERED: Final = 256
 """Layouts that are kept; when there are more, all are forgotten and met anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class MapPlan:
+    """A tensor map whose address alone is open: that of the launch's pointer of this number. See `tensor_map`."""
+
+    pointer: int
+    element: str
+    element_bytes: int
+    dims: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+    swizzle: int
+
+    def at(self, address: int) -> bytes:
+        """The map of the tensor at an address."""
+        return tensor_map(address, self.element, self.element_bytes, self.dims, self.strides, self.box, self.swizzle)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +50,14 @@ class ReadyLaunch:
     packer: struct.Struct
     slots: tuple[int, ...]
     scalars: tuple[int, ...]
+    maps: tuple[MapPlan, ...] = ()
+
+    def pack(self, pointers: Sequence[int], values: Sequence[int | float] = ()) -> bytes:
+        """The parameters of a launch on these addresses of the call, with these numbers by value."""
+        own = [pointers[slot] for slot in self.slots]
+        if not self.maps:
+            return self.packer.pack(*own, *values, *self.scalars)
+        return self.packer.pack(*[m.at(own[m.pointer]) for m in self.maps], *own, *values, *self.scalars)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +101,7 @@ class ReadyCall:
             held.append(tensor)  # its memory goes back to the pool, for later work on this stream, when we are through
             pointers.append(tensor.pointer)
         for each in self.launches:
-            packed = each.packer.pack(*[pointers[slot] for slot in each.slots], *each.scalars)
-            each.function.launch(each.grid, each.threads, each.smem_bytes, packed, stream)
+            each.function.launch(each.grid, each.threads, each.smem_bytes, each.pack(pointers), stream)
         return results
 
     def _meet(self, pointers: Sequence[int], first_output: int) -> bool:

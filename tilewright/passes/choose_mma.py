@@ -1,0 +1,170 @@
+"""The pass `choose-mma`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, IntAttr, ModuleOp, StringAttr
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.dialects.assembly import i64_attr
+from tilewright.dialects.roles import WARPGROUP
+from tilewright.dialects.sym import Expr, Relation
+from tilewright.dialects.tile.compute import MmaOp
+from tilewright.dialects.tile.copies import CopyOp
+from tilewright.dialects.tile.structure import AllocOp, KernelOp
+from tilewright.dialects.tile.types import BufType, SwizzledLayout, buf_type
+from tilewright.passes.core import TilewrightPass
+from tilewright.passes.element_size import bytes_of
+from tilewright.passes.layout_rewrite import set_type
+from tilewright.passes.remarks import remark
+from tilewright.passes.tile_analysis import KernelScopes, buf, kernels_of
+from tilewright.passes.vectorise import base_symbol
+
+ROWS = 64
+"""Rows of one warpgroup instruction (PTX ISA, wgmma)."""
+COLUMNS = (8, 16, 32, 64, 96, 128, 192, 256)
+"""Columns of one that the emitter has."""
+SWIZZLE = 128
+"""Bytes of a panel of a swizzled operand."""
+MAX_BOX = 256
+"""Elements of a tensor map's box along a dim (CUDA driver API, cuTensorMapEncodeTiled)."""
+MAX_WARPGROUPS = 2
+"""Warpgroups that multiply: with 240 registers a thread two leave room for one that loads."""
+ALIGNMENT = 16
+"""Bytes that addresses and strides of what a tensor map moves are multiples of."""
+
+
+@dataclass(frozen=True)
+class ChooseMmaPass(TilewrightPass):
+    """Decides what multiplies: the matrix instructions of sm_90a where operands can come through tensor maps.
+
+    Such a `tile.mma` reads its operands from shared memory: the fragments that one copy each fills become swizzled
+    shared buffers, contiguous along the dim along which global memory is. Needs bf16 or f16 operands with f32
+    accumulators, one row, one column and one summed dim (others of size 1) of fitting sizes, addresses and strides that
+    16 bytes divide for certain, and a kernel whose `arch` is sm_90a. All others are left for the multiply-adds of
+    threads, which `finish-schedule` chooses; a remark says why. Relies on free tile IR.
+    """
+
+    name = "choose-mma"
+    level = "tile"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in kernels_of(op):
+            products = [o for o in kernel.walk() if isinstance(o, MmaOp) and o.inst is None]
+            if not products:
+                continue
+            scopes = KernelScopes(kernel)
+            for mma in products:
+                reason = self._refusal(kernel, mma, len(products), scopes)
+                if reason is not None:
+                    remark(mma, self.name, f"multiply-adds of threads: {reason}")
+                    continue
+                self._use_wgmma(kernel, mma, scopes)
+
+    def _refusal(self, kernel: KernelOp, mma: MmaOp, products: int, scopes: KernelScopes) -> str | None:
+        """Why matrix instructions of sm_90a cannot be used; None if they can."""
+        arch = "any" if kernel.arch is None else kernel.arch.data
+        if arch != "sm_90a":
+            return f"the kernel is for {arch}"
+        if products > 1:
+            return f"the kernel has {products} products"
+        lhs, rhs, acc = (buf(v) for v in (mma.lhs, mma.rhs, mma.acc))
+        if lhs.element != rhs.element or not isinstance(lhs.element, BFloat16Type | Float16Type):
+            return f"operands of {lhs.element} and {rhs.element}"
+        if acc.element != Float32Type():
+            return f"accumulators of {acc.element}"
+        dims = product_dims(mma)
+        if dims is None:
+            return "not one row, one column and one summed dim"
+        (m, n, k), size = dims, mma.sizes
+        rows, columns, depth = size[m] or 0, size[n] or 0, size[k] or 0
+        if rows % ROWS or rows > MAX_BOX or columns not in COLUMNS or depth % 16:
+            return f"a tile of {rows} x {columns} x {depth}"
+        for value, name in ((mma.lhs, "left"), (mma.rhs, "right")):
+            fill = only_fill(value, mma)
+            if fill is None:
+                return f"the {name} operand is not filled by one copy of its own"
+            why = unmapped(fill, scopes)
+            if why is not None:
+                return f"the {name} operand: {why}"
+        return None
+
+    def _use_wgmma(self, kernel: KernelOp, mma: MmaOp, scopes: KernelScopes) -> None:
+        dims = product_dims(mma)
+        assert dims is not None
+        for value in (mma.lhs, mma.rhs):
+            fill = only_fill(value, mma)
+            assert fill is not None
+            along = mapped_dim(fill, scopes)
+            assert along is not None
+            type_ = buf(value)
+            shared = buf_type(type_.sizes, type_.element, "shared", SwizzledLayout(IntAttr(SWIZZLE), IntAttr(along)))
+            hint = value.name_hint
+            set_type(value, shared)
+            value.name_hint = f"s_{hint}" if hint else "s"
+        mma.properties["inst"] = StringAttr("wgmma")
+        rows = mma.sizes[dims[0]] or ROWS
+        groups = min(MAX_WARPGROUPS, rows // ROWS)
+        kernel.properties["threads"] = i64_attr(groups * WARPGROUP)
+        remark(mma, self.name, f"matrix instructions of {groups} warpgroups, operands in shared memory")
+
+
+def product_dims(mma: MmaOp) -> tuple[int, int, int] | None:
+    """The iteration dims of rows (left operand), columns (right) and the sum, when there is one of each; dims of size 1
+    do not count."""
+    lhs, rhs, acc = mma.operand_dims
+    wide = [d for d, size in enumerate(mma.sizes) if size != 1]
+    rows = [d for d in wide if d in lhs and d in acc and d not in rhs]
+    columns = [d for d in wide if d in rhs and d in acc and d not in lhs]
+    summed = [d for d in wide if d in lhs and d in rhs and d not in acc]
+    if len(rows) != 1 or len(columns) != 1 or len(summed) != 1 or len(wide) != 3:
+        return None
+    # Accumulators hold the rows first.
+    if acc.index(rows[0]) > acc.index(columns[0]):
+        return None
+    return rows[0], columns[0], summed[0]
+
+
+def only_fill(buffer: SSAValue, user: Operation) -> CopyOp | None:
+    """The copy from global memory that fills a buffer, when it and `user` are all that touch it, in one block."""
+    users = {use.operation for use in buffer.uses}
+    fills = [u for u in users if isinstance(u, CopyOp) and u.target is buffer]
+    if len(users) != 2 or len(fills) != 1 or user not in users or not isinstance(buffer.owner, AllocOp):
+        return None
+    fill = fills[0]
+    return fill if fill.parent is user.parent and fill.spaces[0] == "global" else None
+
+
+def mapped_dim(copy: CopyOp, scopes: KernelScopes) -> int | None:
+    """The dim along which the global side of a copy is contiguous for certain, and wider than one element."""
+    type_, tile = _global_type(copy), copy.tile_type
+    for d, stride in reversed(list(enumerate(type_.strides or ()))):
+        if tile.sizes[d] > 1 and scopes.proved(copy, Relation(stride, "==", Expr.const(1))):
+            return d
+    return None
+
+
+def unmapped(copy: CopyOp, scopes: KernelScopes) -> str | None:
+    """Why a tensor map cannot move a tile between global memory and swizzled shared memory; None if it can."""
+    type_, tile = _global_type(copy), copy.tile_type
+    along = mapped_dim(copy, scopes)
+    if along is None:
+        return "no dim of stride 1 for certain"
+    size = bytes_of(type_.element)
+    if tile.sizes[along] * size % SWIZZLE:
+        return f"{tile.sizes[along]} elements along the contiguous dim are no multiple of {SWIZZLE} bytes"
+    if tile.rank > 5 or any(n > MAX_BOX for d, n in enumerate(tile.sizes) if d != along):
+        return f"a tile of {list(tile.sizes)} exceeds a tensor map's box"
+    for d, stride in enumerate(type_.strides or ()):
+        if d != along and type_.dims[d].constant != 1 and not scopes.divides(copy, stride, ALIGNMENT // size):
+            return f"a stride of {stride} may be no multiple of {ALIGNMENT} bytes"
+    base = base_symbol(copy, copy.source if copy.spaces[0] == "global" else copy.target)
+    if base is not None and not scopes.divides(copy, base, ALIGNMENT):
+        return f"the address may be no multiple of {ALIGNMENT} bytes"
+    return None
+
+
+def _global_type(copy: CopyOp) -> BufType:
+    return buf(copy.source if copy.spaces[0] == "global" else copy.target)

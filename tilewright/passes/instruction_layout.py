@@ -1,0 +1,70 @@
+"""Layouts that matrix instructions ask for: which thread holds which accumulator."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from tilewright.dialects.roles import WARPGROUP
+from tilewright.dialects.tile.compute import MmaOp
+from tilewright.dialects.tile.structure import KernelOp
+from tilewright.dialects.tile.types import Factor, MixedDistribution, mixed
+from tilewright.passes.choose_mma import ROWS, product_dims
+from tilewright.passes.core import error_at
+from tilewright.passes.layout_rewrite import set_type
+from tilewright.passes.tile_analysis import IterationDims, buf
+
+
+def accumulator_rows(rows: int, threads: int) -> MixedDistribution:
+    """Rows of wgmma accumulators: row 16*w + 8*i + g of 64 lies in lanes 4*g to 4*g + 3 of warp w (PTX ISA, wgmma).
+
+    Warpgroups take 64 rows each in turn.
+    """
+    groups = threads // WARPGROUP
+    digits = (Factor(8, 4), Factor(2, 0), Factor(4, 32), Factor(groups, WARPGROUP), Factor(rows // ROWS // groups, 0))
+    return MixedDistribution(tuple(f for f in digits if f.count > 1))
+
+
+def accumulator_columns(columns: int) -> MixedDistribution:
+    """Columns of wgmma accumulators: column 8*j + 2*t + c lies in lanes with lane mod 4 = t."""
+    return MixedDistribution((Factor(2, 0), Factor(4, 1), Factor(columns // 8, 0)))
+
+
+def spread_accumulators(kernel: KernelOp, dims: IterationDims, mma: MmaOp) -> None:
+    """Give every fragment of a kernel with wgmma the layout of the accumulators' rows and columns that it runs along.
+
+    TilewrightError for a fragment with another dim of more than one element: it meets no accumulator.
+    """
+    own, threads = product_dims(mma), kernel.threads
+    if own is None or threads is None:
+        raise error_at(mma, "map-threads: expected a product that choose-mma gave matrix instructions to")
+    acc = mma.operand_dims[2]
+    rows = {dims.dims[mma.acc][acc.index(own[0])]}
+    columns = {dims.dims[mma.acc][acc.index(own[1])]}
+    _follow_slices(dims, rows, columns)
+    for fragment, classes in dims.dims.items():
+        layout: list[MixedDistribution] = []
+        for d, size in zip(classes, buf(fragment).sizes, strict=True):
+            if size == 1:
+                layout.append(MixedDistribution(()))
+            elif d in rows:
+                layout.append(accumulator_rows(size, threads.value.data))
+            elif d in columns:
+                layout.append(accumulator_columns(size))
+            else:
+                raise error_at(
+                    mma, f"map-threads: a fragment of {list(buf(fragment).sizes)} has a dim that the product lacks"
+                )
+        set_type(fragment, buf(fragment).with_layout(mixed(layout)))
+
+
+def _follow_slices(dims: IterationDims, rows: set[int | None], columns: set[int | None]) -> None:
+    """Dims of parts of fragments belong to the kind of the whole's dim."""
+    for fragment in dims.fragments():
+        for use in fragment.uses:
+            part: SSAValue | None = use.operation.results[0] if use.operation.name == "tile.slice" else None
+            if part is None:
+                continue
+            for whole, own in zip(dims.dims[fragment], dims.dims[part], strict=True):
+                for kind in (rows, columns):
+                    if whole in kind:
+                        kind.add(own)

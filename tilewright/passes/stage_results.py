@@ -1,0 +1,240 @@
+"""The pass `stage-results`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IndexType, IntAttr, ModuleOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from tilewright.dialects.sym import ApplyOp, Expr
+from tilewright.dialects.tile.blocks import SliceOp
+from tilewright.dialects.tile.channels import (
+    AcquireOp,
+    ChannelOp,
+    PublishOp,
+    ReceiveOp,
+    ReleaseOp,
+    channel_type,
+)
+from tilewright.dialects.tile.compute import MapOp, MmaOp
+from tilewright.dialects.tile.copies import CopyOp, FillOp
+from tilewright.dialects.tile.structure import AllocOp, ForOp, KernelOp
+from tilewright.dialects.tile.types import BufType, SwizzledLayout, buf_type
+from tilewright.passes.choose_mma import ALIGNMENT, SWIZZLE, mapped_dim, product_dims, unmapped
+from tilewright.passes.core import TilewrightPass, error_at
+from tilewright.passes.element_size import bytes_of
+from tilewright.passes.remarks import remark
+from tilewright.passes.tile_analysis import IterationDims, KernelScopes, buf, iteration_dims, kernels_of
+
+STAGES = 2
+"""Slots that results are staged through: one is written while the other is being stored."""
+
+
+@dataclass(frozen=True)
+class StageResultsPass(TilewrightPass):
+    """Cuts what follows a product on matrix instructions into panels of columns, stored through shared memory.
+
+    The ops after the loop of the product (loads of biases and the like, maps, the stores) move into a loop over panels
+    of `columns`, unrolled, on slices of the accumulators: a thread needs the registers of one panel at a time. A store
+    of 16-bit results goes through a channel of two slots, written by matrix stores, from which tensor maps store it,
+    or where they cannot the threads, side by side. Relies on `choose-mma`; an epilogue that reduces along the columns
+    is left whole.
+    """
+
+    name = "stage-results"
+    level = "tile"
+    columns: int = 64
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.columns < 8 or self.columns & (self.columns - 1):
+            raise error_at(op, f"stage-results: expected columns to be a power of two from 8, got {self.columns}")
+        for kernel in kernels_of(op):
+            products = [o for o in kernel.walk() if isinstance(o, MmaOp)]
+            if len(products) == 1 and products[0].inst is not None and products[0].inst.data == "wgmma":
+                self._cut(kernel, products[0])
+
+    def _cut(self, kernel: KernelOp, mma: MmaOp) -> None:
+        loop: Operation = mma
+        while loop.parent_op() is not None and not isinstance(loop.parent_op(), KernelOp):
+            outer = loop.parent_op()
+            assert outer is not None
+            loop = outer
+        tail: list[Operation] = []
+        following = loop.next_op
+        while following is not None:
+            tail.append(following)
+            following = following.next_op
+        dims, scopes, own = iteration_dims(kernel), KernelScopes(kernel), product_dims(mma)
+        assert own is not None
+        axis = mma.operand_dims[2].index(own[1])
+        columns = dims.dims[mma.acc][axis]
+        size = buf(mma.acc).sizes[axis]
+        why = self._refusal(tail, dims, columns, size)
+        if why is not None or columns is None:
+            remark(mma, self.name, f"the epilogue is left whole: {why}")
+            return
+        _Cut(kernel, mma, tail, dims, scopes, columns, min(self.columns, size)).run()
+
+    def _refusal(self, tail: list[Operation], dims: IterationDims, columns: int | None, size: int) -> str | None:
+        if size % min(self.columns, size):
+            return f"{size} columns are no multiple of {self.columns}"
+        for op in tail:
+            if not isinstance(op, AllocOp | ApplyOp | CopyOp | FillOp | MapOp):
+                return f"it has {op.name}"
+            if isinstance(op, AllocOp) and op.type.space.data != "fragment":
+                return "it has shared buffers"
+            if isinstance(op, MapOp) and op.valid_limits:
+                return "it has a map with limits"
+        if columns is None:
+            return "the accumulators have no columns"
+        return None
+
+
+@dataclass
+class _Cut:
+    """The loop over panels under way."""
+
+    kernel: KernelOp
+    mma: MmaOp
+    tail: list[Operation]
+    dims: IterationDims
+    scopes: KernelScopes
+    columns: int
+    width: int
+
+    def run(self) -> None:
+        body = Block(arg_types=[IndexType()])
+        panel = body.args[0]
+        panel.name_hint = "panel"
+        values: dict[SSAValue, SSAValue] = {}
+        moved: list[Operation] = []
+        block = self.kernel.body.block
+        stores: list[CopyOp] = []
+        for op in self.tail:
+            if isinstance(op, ApplyOp):
+                continue  # index arithmetic stays in front of the loop
+            moved.append(op)
+            if isinstance(op, AllocOp):
+                made: Operation = AllocOp(self._narrow(op))
+                made.results[0].name_hint = op.res.name_hint
+                values[op.res] = made.results[0]
+                body.add_op(made)
+            elif isinstance(op, CopyOp):
+                self._copy(op, body, panel, values, stores)
+            else:
+                for operand in op.operands:
+                    self._slice(operand, body, panel, values)
+                body.add_op(op.clone(dict(values)))
+        size = self._size(self.mma.acc)
+        loop = ForOp(0, size, self.width, Region(body), unroll=size // self.width)
+        for new in loop.walk():
+            new.location = self.mma.location
+        block.add_op(loop)
+        for op in reversed(moved):
+            op.detach()
+            op.erase(safe_erase=False)
+        remark(loop, StageResultsPass.name, f"{size // self.width} panels of {self.width} columns")
+        for store in stores:
+            self._stage(store)
+
+    def _axes(self, value: SSAValue) -> list[int]:
+        return [axis for axis, d in enumerate(self.dims.dims.get(value, ())) if d == self.columns]
+
+    def _size(self, value: SSAValue) -> int:
+        return buf(value).sizes[self._axes(value)[0]]
+
+    def _narrow(self, alloc: AllocOp) -> BufType:
+        axes = self._axes(alloc.res)
+        sizes = [self.width if axis in axes else n for axis, n in enumerate(alloc.type.sizes)]
+        return buf_type(sizes, alloc.type.element, "fragment")
+
+    def _slice(self, value: SSAValue, body: Block, panel: SSAValue, values: dict[SSAValue, SSAValue]) -> None:
+        """The panel of a fragment that was made before the epilogue: the accumulators."""
+        if value in values or value not in self.dims.dims:
+            return
+        axes = self._axes(value)
+        if not axes:
+            return
+        type_ = buf(value)
+        sizes = [self.width if axis in axes else n for axis, n in enumerate(type_.sizes)]
+        zero = ApplyOp(Expr.const(0), {})
+        offsets = [panel if axis in axes else zero.result for axis in range(type_.rank)]
+        part = SliceOp(value, offsets, buf_type(sizes, type_.element, "fragment"))
+        part.res.name_hint = value.name_hint
+        body.add_ops([zero, part])
+        values[value] = part.res
+
+    def _copy(
+        self, op: CopyOp, body: Block, panel: SSAValue, values: dict[SSAValue, SSAValue], stores: list[CopyOp]
+    ) -> None:
+        """A copy with global memory, moved on to the panel's columns."""
+        stores_result = op.spaces == ("fragment", "global")
+        fragment = op.source if stores_result else op.target
+        self._slice(fragment, body, panel, values)
+        axes = self._axes(fragment)
+        offsets = list(op.target_offsets if stores_result else op.source_offsets)
+        for axis in axes:
+            at = ApplyOp(Expr.symbol("o") + Expr.symbol("p"), {"o": offsets[axis], "p": panel})
+            body.add_op(at)
+            offsets[axis] = at.result
+        inside = values.get(fragment, fragment)
+        if stores_result:
+            made = CopyOp(inside, [], op.target, offsets, bounds=op.bound_words, other=op.other)
+            stores.append(made)
+        else:
+            made = CopyOp(op.source, offsets, inside, [], bounds=op.bound_words, other=op.other)
+        body.add_op(made)
+
+    def _stage(self, store: CopyOp) -> None:
+        """Through a slot of shared memory, where a tensor map can store it from there."""
+        type_, tile = buf(store.target), store.tile_type
+        along, scopes = mapped_dim(store, self.scopes), KernelScopes(self.kernel)
+        why = unmapped(store, scopes)
+        size = bytes_of(tile.element)
+        if why is None and along is not None and not scopes.divides(store, type_.dims[along], ALIGNMENT // size):
+            # Tensor maps cut a row at 16 bytes, not at an element.
+            why = f"a row of {type_.dims[along]} may be no multiple of {ALIGNMENT} bytes"
+        last = tile.rank - 1
+        if size != 2 or tile.rank != 2 or tile.sizes[last] * size != SWIZZLE:
+            remark(
+                store, StageResultsPass.name, f"stored from registers: no panel of {SWIZZLE} bytes of 16-bit elements"
+            )
+            return
+        if why is None and along != last:
+            why = "its rows are not contiguous"
+        slot = buf_type(tile.sizes, tile.element, "shared", SwizzledLayout(IntAttr(SWIZZLE), IntAttr(last)))
+        panels = store.parent_op()
+        assert isinstance(panels, ForOp)
+        turns = 1 if panels.unroll is None else panels.unroll.value.data
+        # Slots are taken by the turn of the unrolled loop, so they must divide it.
+        channel = ChannelOp(channel_type(STAGES if turns % STAGES == 0 else 1, [slot]))
+        channel.res.name_hint = "staged"
+        first = self.kernel.body.block.first_op
+        block = store.parent
+        assert first is not None
+        assert block is not None
+        self.kernel.body.block.insert_op_before(channel, first)
+        acquire, receive = AcquireOp(channel.res), ReceiveOp(channel.res)
+        lag = 1 if channel.type.stages.data > 1 else 0
+        fill = CopyOp(store.source, [], acquire.buffers[0], [], via="stmatrix")
+        via = "tma" if why is None else None
+        drain = CopyOp(receive.buffers[0], [], store.target, store.target_offsets, bounds=store.bound_words, via=via)
+        new = [fill, PublishOp(channel.res), receive, drain, ReleaseOp(channel.res, lag)]
+        for each in (channel, acquire, *new):
+            each.location = store.location
+        # The wait for a slot comes before the panel is computed: its barrier would else separate a conversion to 16
+        # bits from the store that packs two of them into a register.
+        start = block.first_op
+        assert start is not None
+        block.insert_op_before(acquire, start)
+        block.insert_ops_before(new, store)
+        store.detach()
+        store.erase()
+        assert panels.parent is not None
+        end = ReleaseOp(channel.res)
+        end.location = store.location
+        panels.parent.insert_op_after(end, panels)
+        how = "by tensor maps" if why is None else f"by the threads: {why}"
+        remark(fill, StageResultsPass.name, f"stored through shared memory, {how}")
