@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.passes import ModulePass
 
 from tests.api.testing import planted
 from tilewright.api.testing.lin_programs import lin_programs
-from tilewright.api.testing.places import Place
+from tilewright.api.testing.places import POINTS, Place
 from tilewright.api.testing.replay import load_failure, replay
 from tilewright.api.testing.subject import subject_of
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.parsing import parse_module
 from tilewright.dialects.registry import make_context
+from tilewright.passes.core import TilewrightPass
 from tilewright.testing import NeverChanged, NotPreserved, Program, assert_pass_preserves
 
 PLANTED: dict[type[ModulePass], tuple[str | None, str]] = {
@@ -92,6 +96,25 @@ def test_a_right_pass_says_how_often_it_fired() -> None:
 def test_several_passes_run_as_one_step() -> None:
     assert subject_of("decompose,fuse-elementwise").places == (Place("TENSOR", "cancel-movement"),)
     assert assert_pass_preserves(["decompose", "fuse-elementwise"], examples=4).changed
+
+
+@pytest.mark.parametrize("where", ["tensor", "tile", "simt", "any"])
+def test_a_pass_that_is_in_no_pipeline_meets_every_point_of_its_level(where: str) -> None:
+    @dataclass(frozen=True)
+    class MarkOpsPass(TilewrightPass):
+        """Puts an attribute that means nothing on ops of all levels."""
+
+        name = "mark-ops"
+        level = where
+
+        def apply(self, ctx: Context, op: ModuleOp) -> None:
+            for inner in op.walk():
+                if inner.name in ("lin.map", "lin.generic", "tile.alloc", "simt.kernel"):
+                    inner.attributes["marked"] = UnitAttr()
+
+    places = subject_of(MarkOpsPass).places
+    assert len(places) == len(POINTS[where])
+    assert assert_pass_preserves(MarkOpsPass, examples=10).changed >= 5
 
 
 def test_programs_of_the_caller() -> None:
