@@ -358,7 +358,8 @@ def disagreement(counter: str, expected: int, got: int | None) -> str | None:
         return f"{counter}: simulator {expected}, hardware {got}: below"
     # One wavefront here and there is no percentage.
     if got > expected * (1 + TOLERANCE) and got > expected + 64:
-        return f"{counter}: simulator {expected}, hardware {got}: {100 * (got / expected - 1):.1f} % above"
+        above = f"{100 * (got / expected - 1):.1f} % above" if expected else "above"
+        return f"{counter}: simulator {expected}, hardware {got}: {above}"
     return None
 
 

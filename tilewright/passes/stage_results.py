@@ -197,7 +197,8 @@ class _Cut:
             # Tensor maps cut a row at 16 bytes, not at an element.
             why = f"a row of {type_.dims[along]} may be no multiple of {ALIGNMENT} bytes"
         last = tile.rank - 1
-        if size != 2 or tile.rank != 2 or tile.sizes[last] * size != SWIZZLE:
+        one_matrix = tile.rank >= 2 and tile.count == tile.sizes[-2] * tile.sizes[-1]
+        if size != 2 or not one_matrix or tile.sizes[last] * size != SWIZZLE:
             remark(
                 store, StageResultsPass.name, f"stored from registers: no panel of {SWIZZLE} bytes of 16-bit elements"
             )

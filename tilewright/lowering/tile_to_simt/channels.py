@@ -308,9 +308,12 @@ def lower_matrix_store(kernel: Kernel, op: CopyOp) -> None:
     """`via stmatrix`: each warp stores its 16 rows, 16 columns at a time."""
     builder, tile = kernel.builder, op.tile_type
     slot, shared = kernel.slots.get(op.target), buffer_type(op.target)
-    if slot is None or shared.swizzle is None or shared.swizzle.along.data != shared.rank - 1 or tile.rank != 2:
+    if slot is None or shared.swizzle is None or shared.swizzle.along.data != shared.rank - 1:
         raise error_at(op, "tile.copy: via stmatrix stores rows to a slot that is swizzled along them")
-    rows = tile.sizes[0]
+    rows = tile.sizes[-2]
+    if tile.rank < 2 or tile.count != rows * tile.sizes[-1]:
+        raise error_at(op, f"tile.copy: via stmatrix stores one matrix, got a tile of {list(tile.sizes)}")
+    leading = [builder.constant(0, I32)] * (tile.rank - 2)
     regs = kernel.values[op.source]
     _, span, _, panels = panel_of(shared)
     groups = builder.threads // WARPGROUP
@@ -336,7 +339,7 @@ def lower_matrix_store(kernel: Kernel, op: CopyOp) -> None:
             first = builder.add_int(first, builder.mul_int(q, builder.constant(4, I32)))
             column = builder.add_int(builder.add_int(first, builder.mul_int(h, builder.constant(2, I32))), e)
             line = builder.add_int(builder.mul_int(block, builder.constant(2, I32)), x)
-            value = builder.add(RegsLoadOp(regs, [line, column])).results[0]
+            value = builder.add(RegsLoadOp(regs, [*leading, line, column])).results[0]
             to = builder.add_int(
                 builder.mul_int(h, builder.constant(4, I32)), builder.mul_int(x, builder.constant(2, I32))
             )

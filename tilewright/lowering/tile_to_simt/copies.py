@@ -98,9 +98,14 @@ def _slot_memory(
     """The memory side for a slot's buffer of one panel, whose array permutes the chunks of a row by itself."""
     layout, span, _, panels = panel_of(type_)
     along = layout.along.data
-    if panels != 1 or offsets or type_.rank != 2:
+    if panels != 1 or offsets:
         raise TilewrightError(f"a copy by threads moves a slot of one panel as a whole, got {type_}")
-    strides = [builder.constant(1 if d == along else span, I32) for d in range(type_.rank)]
+    # Rows lie one after the other, the last of the other dims fastest.
+    steps, row = list[int](), span
+    for d in reversed(range(type_.rank)):
+        steps.insert(0, 1 if d == along else row)
+        row *= 1 if d == along else type_.sizes[d]
+    strides = [builder.constant(step, I32) for step in steps]
     address = slot.first
     for place, stride in zip(places, strides, strict=True):
         address = builder.add_int(address, builder.mul_int(place, stride))
