@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from math import prod
 from typing import TypeAlias
 
@@ -85,7 +86,9 @@ class Counter:
                 counts.sectors += used * times
 
     def _use(self, addresses: Array, width_bytes: int, active: Array | None) -> tuple[int, int]:
-        count = global_sectors if self.place.argument >= 0 else shared_wavefronts
+        count = global_sectors
+        if self.place.argument < 0:
+            count = partial(shared_wavefronts, loads=self.place.site.op_name == LoadOp.name)
         if addresses.size > MEMO_ELEMENTS or (active is not None and active.size > MEMO_ELEMENTS):
             return count(addresses, width_bytes, active)
         key = (addresses.tobytes(), b"" if active is None else active.tobytes(), width_bytes)
