@@ -13,6 +13,7 @@ from tilewright.dialects.roles import WARPGROUP
 from tilewright.dialects.sym import Expr, Relation
 from tilewright.dialects.tile.compute import MmaOp
 from tilewright.dialects.tile.copies import CopyOp
+from tilewright.dialects.tile.iteration import BROADCAST
 from tilewright.dialects.tile.structure import AllocOp, KernelOp
 from tilewright.dialects.tile.types import BufType, SwizzledLayout, buf_type
 from tilewright.passes.core import TilewrightPass
@@ -22,6 +23,8 @@ from tilewright.passes.remarks import remark
 from tilewright.passes.tile_analysis import KernelScopes, buf, kernels_of
 from tilewright.passes.vectorise import base_symbol
 
+ARCH = "sm_90a"
+"""The architecture with instructions of warpgroups."""
 ROWS = 64
 """Rows of one warpgroup instruction (PTX ISA, wgmma)."""
 COLUMNS = (8, 16, 32, 64, 96, 128, 192, 256)
@@ -55,19 +58,19 @@ class ChooseMmaPass(TilewrightPass):
             products = [o for o in kernel.walk() if isinstance(o, MmaOp) and o.inst is None]
             if not products:
                 continue
+            if kernel.arch is None or kernel.arch.data != ARCH:
+                remark(products[0], self.name, f"multiply-adds of threads: the kernel is not for {ARCH}")
+                continue
             scopes = KernelScopes(kernel)
-            for mma in products:
-                reason = self._refusal(kernel, mma, len(products), scopes)
+            for mma in [rows_first(each) for each in products]:
+                reason = self._refusal(mma, len(products), scopes)
                 if reason is not None:
                     remark(mma, self.name, f"multiply-adds of threads: {reason}")
                     continue
                 self._use_wgmma(kernel, mma, scopes)
 
-    def _refusal(self, kernel: KernelOp, mma: MmaOp, products: int, scopes: KernelScopes) -> str | None:
+    def _refusal(self, mma: MmaOp, products: int, scopes: KernelScopes) -> str | None:
         """Why matrix instructions of sm_90a cannot be used; None if they can."""
-        arch = "any" if kernel.arch is None else kernel.arch.data
-        if arch != "sm_90a":
-            return f"the kernel is for {arch}"
         if products > 1:
             return f"the kernel has {products} products"
         lhs, rhs, acc = (buf(v) for v in (mma.lhs, mma.rhs, mma.acc))
@@ -109,6 +112,23 @@ class ChooseMmaPass(TilewrightPass):
         groups = min(MAX_WARPGROUPS, rows // ROWS)
         kernel.properties["threads"] = i64_attr(groups * WARPGROUP)
         remark(mma, self.name, f"matrix instructions of {groups} warpgroups, operands in shared memory")
+
+
+def rows_first(mma: MmaOp) -> MmaOp:
+    """The product with the operand on the left whose dim comes first in the accumulators; they are summed the same."""
+    lhs, rhs, acc = mma.operand_dims
+    wide = [d for d in acc if d != BROADCAST and mma.sizes[d] != 1]
+    if not wide or wide[0] in lhs or wide[0] not in rhs:
+        return mma
+    new = MmaOp(mma.iteration.value.data, (mma.rhs, rhs), (mma.lhs, lhs), (mma.acc, acc))
+    new.attributes.update(mma.attributes)
+    new.location = mma.location
+    block = mma.parent
+    assert block is not None
+    block.insert_op_before(new, mma)
+    mma.detach()
+    mma.erase()
+    return new
 
 
 def product_dims(mma: MmaOp) -> tuple[int, int, int] | None:
