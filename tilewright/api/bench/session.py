@@ -77,8 +77,11 @@ def run(
 
 def measure_item(lab: Lab, item: Item, settings: Settings) -> Record:
     """One item, from operands to timings."""
-    prepared = lab.prepare(item)
-    found = measure(lab.timer, prepared.calls, MODES[item.set], settings, item.key) if prepared.calls else {}
+    try:
+        prepared = lab.prepare(item)
+        found = measure(lab.timer, prepared.calls, MODES[item.set], settings, item.key) if prepared.calls else {}
+    except RuntimeError as problem:  # torch's word for too little memory, and for a GPU that failed
+        raise TilewrightError(f"bench gemm: {item.key}: {' '.join(str(problem).split())[:300]}") from problem
     return Record(item, bound_of(item), {**found}, prepared.errors, prepared.notes, prepared.compile_seconds)
 
 
