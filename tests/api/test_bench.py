@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -230,6 +231,21 @@ def test_three_shapes_in_the_simulator(tmp_path: Path) -> None:
     ran = tilewright("bench", "report", tmp_path, "-o", page)
     assert ran.code == 0
     assert "## given, bfloat16, sustained" in page.read_text(encoding="utf-8")
+
+
+def test_files_are_named_for_what_is_in_them() -> None:
+    assert file_name(["table", "odd"], ["bf16", "f16"], (1, 2)) == "gemm-table_odd-bf16_f16-1of2.json"
+    many = [f"{n}x8x8" for n in range(8, 100)]
+    names = {file_name(words, ["bf16"], (1, 1)) for words in (many, many[1:], ["8^3"], ["8x8x8"])}
+    assert len(names) == 4
+    assert all(len(name) < 120 and re.fullmatch(r"[A-Za-z0-9._-]+", name) for name in names)
+
+
+def test_the_page_in_docs_says_how_it_is_measured_now() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "performance.md").read_text(encoding="utf-8")
+    method, _, _ = make_report([], "performance")[0].partition("## Results")
+    assert len(method) > 1000
+    assert page.startswith(method.rstrip())
 
 
 def test_a_report_without_results_says_so(tmp_path: Path) -> None:
