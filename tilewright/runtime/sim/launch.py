@@ -10,8 +10,9 @@ races and other faults. A kernel that runs often is compiled once with `compile_
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 from xdsl.dialects.builtin import i32, i64
@@ -19,29 +20,38 @@ from xdsl.ir import SSAValue
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.location import location_of
-from tilewright.dialects.simt.memory import StoreOp
 from tilewright.dialects.simt.structure import KernelOp
 from tilewright.dialects.simt.types import GlobalType
 from tilewright.runtime.numerics import Array
 from tilewright.runtime.scalar_ops import carrier_dtype, quiet
 from tilewright.runtime.sim.addresses import address_values
 from tilewright.runtime.sim.buffers import Buffer
+from tilewright.runtime.sim.asynchronous import accumulators, asynchronous_table, needs_machine
+from tilewright.runtime.sim.clocks import VectorClocks
 from tilewright.runtime.sim.compiler import Compiled, Compiler, Level
 from tilewright.runtime.sim.control import control_table
+from tilewright.runtime.sim.machine import Machine
+from tilewright.runtime.sim.mbarriers import Mbarriers, mbar_columns
 from tilewright.runtime.sim.memory import memory_table
-from tilewright.runtime.sim.observers import shared_cell
+from tilewright.runtime.sim.named_barriers import NamedBarriers
+from tilewright.runtime.sim.observers import shared_cell, written_pointers
 from tilewright.runtime.sim.races import EpochModel, GlobalOrder
 from tilewright.runtime.sim.registers import register_table
 from tilewright.runtime.sim.report import Report, Site, SiteCounts
+from tilewright.runtime.sim.roles import end_of_role
 from tilewright.runtime.sim.scalars import scalar_table
 from tilewright.runtime.sim.schedule import run_roles
-from tilewright.runtime.sim.state import BlockBarrier, Shared, State
+from tilewright.runtime.sim.state import WARP, BlockBarrier, Shared, State, Waiting
+from tilewright.runtime.sim.tensor_maps import MapSpec, TensorMap, make_maps, map_specs
 from tilewright.runtime.sim.virtual import VirtualMemory
 
 BATCH_BYTES = 256 << 20
 """Memory for the live values of the blocks that are simulated at once."""
 
 Progress = Callable[[int, int], None]
+
+Landing: TypeAlias = Literal["late", "eager"]
+"""When asynchronous copies and matrix instructions happen: at the latest legal moment, or as they start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +71,10 @@ class Program:
     """The loads and stores, in text order; empty at level `fast`."""
     bytes_per_block: int
     """Bound on the memory of one block's live values."""
+    maps: tuple[MapSpec, ...] = ()
+    asynchronous: bool = False
+    """Whether anything runs beside the threads, or in roles."""
+    mbarriers: int = 0
 
     def batch_size(self, blocks: int) -> int:
         """How many blocks to simulate at once."""
@@ -75,12 +89,17 @@ class Program:
         blocks: Sequence[int] | None = None,
         batch: int | None = None,
         progress: Progress | None = None,
+        map_sizes: Sequence[int] = (),
+        landing: Landing = "late",
+        seed: int | None = None,
     ) -> Report:
         """Run the `grid` blocks on the buffers, in place, or only those in `blocks`, in ascending order.
 
-        Raises TilewrightError for arguments that do not fit.
+        `map_sizes` has the sizes, then the strides, of each tensor map after the other; a `seed` makes the turns of
+        roles random. Raises TilewrightError for arguments that do not fit.
         """
         self._check_arguments(buffers, scalars, grid, blocks)
+        maps = make_maps(self.kernel.sym_name.data, self.maps, buffers, map_sizes)
         total = grid if blocks is None else len(set(blocks))
         report = Report(self.level, total, {site: SiteCounts() for site in self.access_sites})
         order = GlobalOrder() if self.level == "check" else None
@@ -89,15 +108,43 @@ class Program:
         with quiet():
             for first, count in batches(grid, blocks, size):
                 state = self._state(report, list(buffers), scalars, first, count)
+                state.grid = grid
                 if order is not None:
                     state.order = order
-                    state.races = EpochModel(count, state.threads, state.shared.pitch // self.cell)
-                if not run_roles([self.body.drive(state)], report, first):
+                    state.races = self._races(count, state)
+                if self.asynchronous:
+                    state.machine = self._machine(report, state, maps, landing)
+                if not run_roles([self._drive(state)], report, first, state.machine, seed):
                     break
+                if state.machine is not None:
+                    state.machine.finish()
                 done += count
                 if progress is not None:
                     progress(done, total)
         return report
+
+    def _drive(self, state: State) -> Generator[Waiting, None, None]:
+        yield from self.body.drive(state)
+        end_of_role(state)
+
+    def _races(self, count: int, state: State) -> EpochModel | VectorClocks:
+        cells = state.shared.pitch // self.cell
+        if not self.asynchronous:
+            return EpochModel(count, state.threads, cells)
+        return VectorClocks(count, state.threads // WARP, self.mbarriers, cells, self.cell)
+
+    def _machine(self, report: Report, state: State, maps: Sequence[TensorMap], landing: Landing) -> Machine:
+        return Machine(
+            report,
+            state.first_block,
+            state.blocks,
+            state.shared,
+            maps,
+            Mbarriers(state.blocks, self.mbarriers, state.threads // WARP),
+            NamedBarriers(state.blocks),
+            state.races if isinstance(state.races, VectorClocks) else None,
+            landing == "eager",
+        )
 
     def _state(
         self, report: Report, buffers: list[Buffer], scalars: Sequence[int | float], first: int, count: int
@@ -163,8 +210,7 @@ def overlap(buffers: Sequence[Buffer], kernel: KernelOp | None = None) -> bool:
     """Whether two buffers may share memory; given the kernel, only pairs of which it stores to one count."""
     written = set(range(len(buffers)))
     if kernel is not None:
-        stores = {op.memory for op in kernel.walk() if isinstance(op, StoreOp)}
-        written = {number for number, pointer in enumerate(kernel.pointers) if pointer in stores}
+        written = written_pointers(kernel)
     return any(
         _share(one.data, other.data)
         for i, one in enumerate(buffers)
@@ -187,8 +233,12 @@ def compile_kernel(kernel: KernelOp, level: Level = "fast", *, aliased: bool = T
     """
     if level not in ("fast", "count", "check"):
         raise TilewrightError(f"expected level fast, count or check, got {level!r}", location_of(kernel))
-    table = scalar_table() | register_table() | memory_table() | control_table()
+    table = scalar_table() | register_table() | memory_table() | control_table() | asynchronous_table()
     compiler = Compiler(kernel, level, aliased, vectorise, table)
+    asynchronous = needs_machine(kernel)
+    compiler.cell = shared_cell(kernel, asynchronous)
+    compiler.mbar_columns = mbar_columns(kernel)
+    compiler.accumulators = accumulators(kernel)
     if compiler.checks:
         compiler.address_values = address_values(kernel)
     pointers = tuple(compiler.slot(p) for p in kernel.pointers)
@@ -197,7 +247,10 @@ def compile_kernel(kernel: KernelOp, level: Level = "fast", *, aliased: bool = T
     # A handful of temporaries of 8 bytes, as wide as the widest nest of vectorised loops.
     per_thread = compiler.bytes_per_thread + 8 * 6 * compiler.widest + 8 * compiler.slot_count // 4
     # The race model keeps two words for each cell, the counters an address for each lane.
-    smem_bytes = kernel.smem.value.data * (1 + (16 // shared_cell(compiler) if compiler.checks else 0))
+    smem_bytes = kernel.smem.value.data * (1 + (16 // compiler.cell if compiler.checks else 0))
+    if asynchronous and compiler.checks:
+        agents = kernel.threads.value.data // 16 + len(compiler.mbar_columns)
+        smem_bytes += kernel.smem.value.data // compiler.cell * 4 * agents
     per_block = per_thread * kernel.threads.value.data + smem_bytes
     return Program(
         kernel,
@@ -207,9 +260,12 @@ def compile_kernel(kernel: KernelOp, level: Level = "fast", *, aliased: bool = T
         compiler.slot_count,
         pointers,
         scalars,
-        shared_cell(compiler),
+        compiler.cell,
         tuple(compiler.access_sites),
         per_block,
+        map_specs(kernel),
+        asynchronous,
+        len(compiler.mbar_columns),
     )
 
 
@@ -223,14 +279,26 @@ def simulate(
     blocks: Sequence[int] | None = None,
     batch: int | None = None,
     progress: Progress | None = None,
+    map_sizes: Sequence[int] = (),
+    landing: Landing = "late",
 ) -> Report:
     """Run `grid` blocks of a kernel, or those of them in `blocks`, on `buffers`, one for each pointer, and `scalars`.
 
-    `scalars` are what goes by value, then the values of the kernel's `params`.
+    `scalars` are what goes by value, then the values of the kernel's `params`; `map_sizes` and `landing` as in
+    `Program.run`.
 
     The buffers are written in place. `batch` is how many blocks run at once (by default as many as fit in 256 MiB);
     `progress` is called with (blocks done, blocks). Raises TilewrightError for arguments that do not fit, for an op
     that the simulator does not know, and below level `check` for an access outside its buffer.
     """
     program = compile_kernel(kernel, level, aliased=overlap(buffers, kernel))
-    return program.run(buffers, scalars, grid=grid, blocks=blocks, batch=batch, progress=progress)
+    return program.run(
+        buffers,
+        scalars,
+        grid=grid,
+        blocks=blocks,
+        batch=batch,
+        progress=progress,
+        map_sizes=map_sizes,
+        landing=landing,
+    )

@@ -7,7 +7,7 @@ The storage of an array is (registers, blocks, threads). An access of vectorised
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,6 +20,7 @@ from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, RegsLoadOp, Reg
 from tilewright.dialects.simt.structure import UnrollOp
 from tilewright.dialects.simt.sync import ShuffleOp
 from tilewright.dialects.simt.types import RegsType
+from tilewright.dialects.simt.wgmma import WgmmaOp, WgmmaWaitOp
 from tilewright.runtime.numerics import Array
 from tilewright.runtime.scalar_ops import SCALAR_OPS, carrier_dtype, quiet
 from tilewright.runtime.sim.compiler import Compiled, CompileFn, Compiler, Loop
@@ -114,6 +115,13 @@ class RegisterAccess:
         if found is None:
             found = self.places[key] = self._place(key)
         return found
+
+    def numbers(self, state: State) -> Array:
+        """The registers, an axis for each in `counts`."""
+        place = self.place(state)
+        if place.numbers is not None:
+            return place.numbers
+        return place.base + np.asarray(np.tensordot(place.strides, np.indices(self.counts), 1), np.int64)
 
     def view(self, state: State, storage: Array, place: _Place, broadcast: bool) -> Array:
         """A view (axes..., blocks, threads) of an affine access; with `broadcast`, axes without effect have size 1."""
@@ -240,7 +248,13 @@ def must_copy(op: RegsLoadOp) -> bool:
 
 
 def _writes(op: Operation, regs: SSAValue) -> bool:
-    return any(isinstance(inner, RegsStoreOp | LoadOp) and inner.regs is regs for inner in op.walk())
+    for inner in op.walk():
+        if isinstance(inner, RegsStoreOp | LoadOp) and inner.regs is regs:
+            return True
+        # Matrix instructions write when they are waited for.
+        if isinstance(inner, WgmmaOp | WgmmaWaitOp):
+            return True
+    return False
 
 
 def compile_load(compiler: Compiler, op: RegsLoadOp) -> Compiled:
@@ -255,8 +269,11 @@ def compile_load(compiler: Compiler, op: RegsLoadOp) -> Compiled:
     if not compiler.checks:
         return Compiled(run, False)
     checked = check_initialised(compiler, op, op.regs, access)
+    in_flight = flight_check(compiler, op, op.regs, access)
 
     def run_checked(state: State) -> None:
+        if in_flight is not None:
+            in_flight(state)
         checked(state, None)
         run(state)
 
@@ -274,8 +291,11 @@ def compile_store(compiler: Compiler, op: RegsStoreOp) -> Compiled:
 
         return Compiled(run, False)
     shadow = compiler.shadows[op.regs]
+    in_flight = flight_check(compiler, op, op.regs, access)
 
     def run_checked(state: State) -> None:
+        if in_flight is not None:
+            in_flight(state)
         access.write(state, state.env[value], state.mask)
         access.write_to(state, state.env[shadow], np.True_, state.mask)
 
@@ -296,6 +316,27 @@ def check_initialised(compiler: Compiler, op: Operation, regs: SSAValue, access:
             if condition is not None:
                 missing = missing & condition
         state.fault("uninitialised-register", site, missing, "a register is read before it is written")
+
+    return check
+
+
+def flight_check(
+    compiler: Compiler, op: Operation, regs: SSAValue, access: RegisterAccess
+) -> Callable[[State], None] | None:
+    """At level `check`, a function that reports registers which a matrix instruction under way has; None where none can."""
+    if not compiler.checks or regs not in compiler.accumulators:
+        return None
+    site = compiler.site(op)
+    slot = compiler.slot(regs)
+
+    def check(state: State) -> None:
+        state.touched.add(slot)
+        flying = state.flying.get(slot)
+        if flying is None or not flying.any():
+            return
+        if flying[access.numbers(state)].any():
+            message = "an accumulator is used before a simt.wgmma.wait that names it has waited for all instructions"
+            state.fault("accumulator-in-flight", site, state.active(), message)
 
     return check
 

@@ -1,0 +1,33 @@
+"""The ops that need a `Machine`, and which register arrays matrix instructions add to."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation, SSAValue
+
+from tilewright.dialects.simt.structure import KernelOp
+from tilewright.dialects.simt.wgmma import WgmmaOp
+from tilewright.dialects.simt.mbarriers import NamedBarrierOp
+from tilewright.runtime.sim.compiler import CompileFn
+from tilewright.runtime.sim.mbarriers import mbarrier_table
+from tilewright.runtime.sim.named_barriers import compile_named_barrier
+from tilewright.runtime.sim.roles import role_table
+from tilewright.runtime.sim.stmatrix import stmatrix_table
+from tilewright.runtime.sim.tma import tma_table
+from tilewright.runtime.sim.wgmma import wgmma_table
+
+
+def asynchronous_table() -> dict[type[Operation], CompileFn]:
+    """Entries of the compiler's table for all that sm_90a brings."""
+    table: dict[type[Operation], CompileFn] = {NamedBarrierOp: compile_named_barrier}
+    return table | mbarrier_table() | role_table() | stmatrix_table() | tma_table() | wgmma_table()
+
+
+def needs_machine(kernel: KernelOp) -> bool:
+    """Whether a kernel has such an op: its order is then more than block barriers."""
+    table = asynchronous_table()
+    return any(type(op) in table for op in kernel.walk())
+
+
+def accumulators(kernel: KernelOp) -> set[SSAValue]:
+    """The register arrays that matrix instructions add to."""
+    return {op.acc for op in kernel.walk() if isinstance(op, WgmmaOp)}
