@@ -25,6 +25,8 @@ REFUSE_AFTER_SECONDS = 120.0
 """Estimated time above which a launch is refused unless it is forced."""
 KNOWN_ESTIMATES = 1024
 """Launches whose estimates are kept."""
+PERSISTENT_BLOCKS = 8
+"""Blocks of a persistent kernel at most: each takes several tiles, as on a GPU."""
 
 
 class SimBackend(HostBackend):
@@ -37,6 +39,7 @@ class SimBackend(HostBackend):
         self._estimates: dict[tuple[Any, ...], float] = {}
         """Seconds that a launch takes, by variant, blocks and parameters."""
         self._programs: dict[tuple[str, bool], Program] = {}
+        self.persistent_blocks = PERSISTENT_BLOCKS
 
     def run(self, launches: Sequence[HostLaunch], force: bool) -> None:
         """Run the launches; TilewrightError where one would take too long and is not forced."""
@@ -70,6 +73,8 @@ class SimBackend(HostBackend):
     def _launch(self, launch: HostLaunch, force: bool) -> None:
         name, grid, scalars, buffers = launch.lowered.name, launch.grid, launch.scalars, _buffers(launch)
         estimate = self.estimate(launch)
+        if launch.lowered.kernel.persistent is not None:
+            grid = min(grid, self.persistent_blocks)
         program = self._program(launch, buffers)
         if estimate > REFUSE_AFTER_SECONDS and not force:
             raise TilewrightError(
@@ -78,10 +83,11 @@ class SimBackend(HostBackend):
                 "(--force) runs it all the same"
             )
         if estimate <= SHOW_AFTER_SECONDS:
-            program.run(buffers, scalars, grid=grid)
+            program.run(buffers, scalars, grid=grid, map_sizes=launch.map_sizes)
             return
         bar = _ProgressBar(name)
-        program.run(buffers, scalars, grid=grid, batch=max(1, min(program.batch_size(grid), grid // 20)), progress=bar)
+        batch = max(1, min(program.batch_size(grid), grid // 20))
+        program.run(buffers, scalars, grid=grid, batch=batch, progress=bar, map_sizes=launch.map_sizes)
         bar.close()
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.dialects.simt.mbarriers import NamedBarrierOp
 from tilewright.dialects.simt.structure import KernelOp
 from tilewright.dialects.simt.wgmma import WgmmaOp
-from tilewright.dialects.simt.mbarriers import NamedBarrierOp
 from tilewright.runtime.sim.compiler import CompileFn
 from tilewright.runtime.sim.mbarriers import mbarrier_table
 from tilewright.runtime.sim.named_barriers import compile_named_barrier

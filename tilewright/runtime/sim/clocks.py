@@ -1,11 +1,11 @@
 """Order between warps and the units that run beside them, by vector clocks.
 
-Agents are the warps of a block, the copies that signal one mbarrier (an agent for each barrier), and for each warpgroup
-its asynchronous stores and its matrix instructions. Each warp knows of every agent up to which tick all is done before
-what it does next; it learns at barriers, at waits for mbarriers, groups of stores and matrix instructions. Shared memory
-remembers the last write and the last read of each agent, a cell at a time: an access races with one that its agent does
-not know of. What the warps write reaches the units only through `simt.fence async` of the writer: what a warp knows to be
-fenced is kept beside what it knows. Source: PTX ISA 8.0, memory consistency model, proxies.
+Agents are the warps of a block, the copies that signal one mbarrier (an agent for each barrier), and for each
+warpgroup its asynchronous stores and its matrix instructions. Each warp knows of every agent up to which tick all is
+done before what it does next; it learns at barriers, at waits for mbarriers, groups of stores and matrix instructions.
+Shared memory remembers the last write and the last read of each agent, a cell at a time: an access races with one that
+its agent does not know of. What the warps write reaches the units only through `simt.fence async` of the writer: what a
+warp knows to be fenced is kept beside what it knows. Source: PTX ISA 8.0, memory consistency model, proxies.
 
 Two threads of one warp count as one agent, so a race within a warp is not found in kernels that need this model.
 """
@@ -191,7 +191,7 @@ class VectorClocks:
     def _report(state: State, kind: str, site: Site, bad: Array, places: Array, shape: Array, message: str) -> None:
         where = np.zeros(int(np.prod(shape)), np.bool_)
         where[places[bad]] = True
-        state.fault(kind, site, where.reshape(shape).any(0), message)
+        state.fault(kind, site, np.asarray(where.reshape(shape).any(0)), message)
 
     def on_read(self, state: State, site: Site, cells: Array, active: Array | None) -> None:
         """See `RaceModel`."""
@@ -212,7 +212,7 @@ class VectorClocks:
         """See `RaceModel`."""
         at, block, warp, places, shape = self._lanes(state, cells, active)
         writer = self.writer[at]
-        bad = (self.written[at] > self.known[block, warp, writer]) & (writer >= 0)
+        bad = np.asarray((self.written[at] > self.known[block, warp, writer]) & (writer >= 0))
         self.writer[at] = warp
         self.written[at] = self.known[block, warp, warp]
         now = self.writer[at]
@@ -223,7 +223,7 @@ class VectorClocks:
             self._report(state, "race", site, both, places, shape, message)
         unknown = self.reads[at] > self.known[block, warp, : self.agents]
         if unknown.any():
-            read = unknown.any(1)
+            read = np.asarray(unknown.any(1))
             other = self.name(int(np.argmax(unknown[np.argmax(read)])))
             message = f"write to what {other} reads, with nothing to order the two"
             self._report(state, "race", site, read, places, shape, message)

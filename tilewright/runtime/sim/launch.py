@@ -25,8 +25,8 @@ from tilewright.dialects.simt.types import GlobalType
 from tilewright.runtime.numerics import Array
 from tilewright.runtime.scalar_ops import carrier_dtype, quiet
 from tilewright.runtime.sim.addresses import address_values
-from tilewright.runtime.sim.buffers import Buffer
 from tilewright.runtime.sim.asynchronous import accumulators, asynchronous_table, needs_machine
+from tilewright.runtime.sim.buffers import Buffer
 from tilewright.runtime.sim.clocks import VectorClocks
 from tilewright.runtime.sim.compiler import Compiled, Compiler, Level
 from tilewright.runtime.sim.control import control_table

@@ -190,7 +190,7 @@ def compile_init(compiler: Compiler, op: MbarInitOp) -> Compiled:
         if machine.clocks is not None:
             several = (count > 1)[:, None] & state.active()
             state.fault("mbarrier", site, several, "several threads initialise a barrier")
-            again = (bars.arrivals[:, numbers] > 0).any(1)[:, None] & state.active()
+            again = np.asarray((bars.arrivals[:, numbers] > 0).any(1))[:, None] & state.active()
             state.fault("mbarrier", site, again, "a barrier is initialised again")
         bars.arrivals[blocks, numbers] = arrivals
         bars.left[blocks, numbers] = arrivals

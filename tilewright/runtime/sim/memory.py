@@ -27,7 +27,6 @@ from tilewright.runtime.sim.report import Site
 from tilewright.runtime.sim.state import State
 from tilewright.runtime.sim.virtual import VirtualMemory
 
-
 PATTERN = 1024
 """Bytes after which a swizzle repeats, at the latest."""
 

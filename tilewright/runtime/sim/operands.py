@@ -52,7 +52,7 @@ class Operand:
 def make_operand(
     element: Attribute, size: int, rows: int, depth: int, major: str, offsets: tuple[int, int], swizzle: int
 ) -> Operand:
-    """The operand of an instruction; `offsets` are the leading and the stride byte offset, `size` an element's bytes."""
+    """The operand of an instruction; `offsets`: the leading and the stride byte offset, `size`: bytes of an element."""
     leading, stride = offsets
     if major == "k":
         row = np.arange(rows)[:, None]

@@ -191,16 +191,16 @@ class GlobalOrder:
     def on_transfer(
         self, state: State, site: Site, argument: int, elements: Array, lane: tuple[int, int], writes: bool
     ) -> None:
-        """A transfer of different `elements` (n,), counted from the first legal one, that a (block, thread) asks for."""
+        """A transfer of different `elements` (n,), counted from the first legal one, for a (block, thread) `lane`."""
         known = self._known(state, argument, writes)
         if known is None:
             return
         block, thread = lane
         epochs = self._epochs(state)
         epoch = int(epochs[block if epochs.shape[0] > 1 else 0, 0])
-        key = np.int64((state.first_block + block + 1) << 32 | epoch << TID_BITS | (state.first_thread + thread))
+        key = (state.first_block + block + 1) << 32 | epoch << TID_BITS | (state.first_thread + thread)
         last = known[elements]
-        conflict = self._conflicts(last, key)
+        conflict = self._conflicts(last, np.asarray(key))
         if writes:
             known[elements] = key
         if conflict.any():

@@ -323,7 +323,7 @@ def check_initialised(compiler: Compiler, op: Operation, regs: SSAValue, access:
 def flight_check(
     compiler: Compiler, op: Operation, regs: SSAValue, access: RegisterAccess
 ) -> Callable[[State], None] | None:
-    """At level `check`, a function that reports registers which a matrix instruction under way has; None where none can."""
+    """At level `check`, a function that reports registers that a matrix instruction under way has; else None."""
     if not compiler.checks or regs not in compiler.accumulators:
         return None
     site = compiler.site(op)

@@ -58,12 +58,12 @@ def role_state(state: State, role: Role) -> State:
     """The state of a role: what its threads know so far, in storage of its own."""
     first, end = role.first * WARPGROUP, role.last * WARPGROUP
 
-    def part(value: object) -> object:
-        if isinstance(value, np.ndarray) and value.ndim > 1 and value.shape[-1] == state.threads:
+    def part(value: Array | None) -> Array | None:
+        if value is not None and value.ndim > 1 and value.shape[-1] == state.threads:
             return np.ascontiguousarray(value[..., first:end])
         return value
 
-    mask: Array | None = None if state.mask is None else state.mask
+    mask = state.mask
     if mask is not None and mask.shape[-1] == state.threads:
         mask = mask[..., first:end]
     return replace(

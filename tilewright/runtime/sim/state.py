@@ -150,11 +150,12 @@ class State:
 
     def active(self) -> Array:
         """Which threads are active, (blocks, threads)."""
-        return np.broadcast_to(np.True_ if self.mask is None else self.mask, (self.blocks, self.threads))
+        mask = np.ones((1, 1), np.bool_) if self.mask is None else self.mask
+        return np.broadcast_to(mask, (self.blocks, self.threads))
 
     def active_warps(self) -> Array:
         """Which warps have an active thread, (blocks, warps of the role)."""
-        return self.active().reshape(self.blocks, -1, WARP).any(-1)
+        return np.asarray(self.active().reshape(self.blocks, -1, WARP).any(-1))
 
     def fault(self, kind: str, site: Site, where: Array, message: str, index: Array | None = None) -> None:
         """Report the lanes in `where` (.., blocks, threads), if any: the first of them by name."""

@@ -1,7 +1,7 @@
 """Tensor maps in the simulator: a tensor in global memory, boxes of it, and how a box lies in shared memory.
 
-The rules are those of the driver (CUDA driver API, cuTensorMapEncodeTiled) and of the hardware: addresses and strides are
-multiples of 16 bytes, what is outside the tensor reads as zero and is not written.
+The rules are those of the driver (CUDA driver API, cuTensorMapEncodeTiled) and of the hardware: addresses and strides
+are multiples of 16 bytes, what is outside the tensor reads as zero and is not written.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class MapSpec:
 
 
 def map_specs(kernel: KernelOp) -> tuple[MapSpec, ...]:
-    """The tensor maps of a kernel; TilewrightError for one that the hardware does not have, or that is not known here."""
+    """The tensor maps of a kernel; TilewrightError for one that the hardware does not have, or is not known here."""
     found: list[MapSpec] = []
     for number, (argument, made) in enumerate(zip(kernel.maps, kernel.tensor_maps.data, strict=True)):
         assert isinstance(argument.type, TmapType)
@@ -73,7 +73,7 @@ class TensorMap:
     view: Array | None
     """The tensor; None when it has no elements."""
     places: dict[int, Array] = field(default_factory=dict[int, Array])
-    """By chunk number modulo 64 of a box in shared memory: where its chunks lie, counted from the start of that 1024."""
+    """By chunk number modulo 64 of a box in shared memory: where its chunks lie, counted from the 1024 bytes' start."""
 
     @property
     def row_bytes(self) -> int:
@@ -127,7 +127,7 @@ class TensorMap:
 
 
 def swizzled_chunks(chunks: Array, swizzle: int) -> Array:
-    """Where 16-byte chunks lie, given where they would without the swizzle, both counted from a multiple of 1024 bytes."""
+    """Where 16-byte chunks lie, given where they would without swizzle, both counted from a multiple of 1024 bytes."""
     rows = max(swizzle // CHUNK - 1, 0)
     return chunks ^ (chunks >> 3 & rows) if rows else chunks
 

@@ -218,10 +218,11 @@ class Store:
         if self.data is not None:
             return
         self.data = _box(machine, self.tensor, self.block, self.chunk)
-        if self.at_issue is not None and self.unit is not None:
-            if not np.array_equal(self.at_issue.view(np.uint8), self.data.view(np.uint8)):
-                message = "what a store reads changes between the store and the wait for it"
-                machine.fault("operand-changed", self.site, message, self.block, self.unit.thread)
+        if self.at_issue is None or self.unit is None:
+            return
+        if not np.array_equal(self.at_issue.view(np.uint8), self.data.view(np.uint8)):
+            message = "what a store reads changes between the store and the wait for it"
+            machine.fault("operand-changed", self.site, message, self.block, self.unit.thread)
 
     def write(self, machine: Machine) -> None:
         """Write global memory, once."""

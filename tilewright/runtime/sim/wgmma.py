@@ -16,7 +16,7 @@ from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.location import location_of
 from tilewright.dialects.roles import WARPGROUP
 from tilewright.dialects.simt.memory import SharedOp
-from tilewright.dialects.simt.types import SharedType
+from tilewright.dialects.simt.types import RegsType, SharedType
 from tilewright.dialects.simt.wgmma import WgmmaCommitOp, WgmmaFenceOp, WgmmaOp, WgmmaWaitOp
 from tilewright.runtime.numerics import Array, storage_dtype
 from tilewright.runtime.sim.clocks import WARPS_OF_GROUP, Unit
@@ -68,9 +68,10 @@ class Instruction:
                 state.fault("wgmma", self.site, differs, "threads of a warpgroup name different operands")
             value = value[..., ::WARPGROUP]
         start = np.broadcast_to(value, (state.blocks, value.shape[-1])) * self.size + offset
-        if start.shape[-1] == 1 or live.all():
-            return np.where(live.any(1, keepdims=True), start, 0) // CHUNK if not live.all() else start // CHUNK
-        return np.where(live, start, 0) // CHUNK
+        if not live.all():
+            # Warpgroups that do not take part read what is at the start.
+            start = np.where(live if start.shape[-1] > 1 else live.any(1, keepdims=True), start, 0)
+        return start // CHUNK
 
 
 @dataclass(slots=True)
@@ -143,8 +144,6 @@ def compile_wgmma(compiler: Compiler, op: WgmmaOp) -> Compiled:
 
 
 def _pitch(acc: SSAValue) -> int:
-    from tilewright.dialects.simt.types import RegsType
-
     assert isinstance(acc.type, RegsType)
     return acc.type.sizes[-1]
 
@@ -206,10 +205,10 @@ def _check(state: State, machine: Machine, started: Started, active: Array, shad
     if instruction.acc in state.touched:
         message = "accumulators have been touched since the last simt.wgmma.fence"
         state.fault("wgmma", started.site, state.active(), message)
-    flying = state.flying.get(instruction.acc)
-    if flying is None:
-        flying = state.flying[instruction.acc] = np.zeros(state.env[instruction.acc].shape[0], np.bool_)
-    flying[registers] = True
+    if instruction.acc not in state.flying:
+        count = int(state.env[instruction.acc].shape[0])
+        state.flying[instruction.acc] = np.zeros(count, np.bool_)
+    state.flying[instruction.acc][registers] = True
 
 
 def compile_fence(compiler: Compiler, op: WgmmaFenceOp) -> Compiled:
