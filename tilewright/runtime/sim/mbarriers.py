@@ -60,6 +60,8 @@ class Mbarriers:
         """Phases that are complete."""
         self.seen = np.full((blocks, count, warps), -1, np.int64)
         """The last phase that each warp has waited for."""
+        self.maker = np.zeros((blocks, count, 2), np.int64)
+        """The warp that made each, and its tick, at level `check`."""
         self.fenced = np.zeros((blocks, count), np.bool_)
         """Whether a fence came after they were made."""
         self.last_copy: dict[tuple[int, int], tuple[int, Site]] = {}
@@ -81,10 +83,9 @@ class Mbarriers:
             if not now.any():
                 block, bar = (int(n[0]) for n in np.nonzero(counts))
                 made = int(self.arrivals[block, bar])
-                what = f"more than its {made} threads arrive at barrier {bar} in one phase"
-                machine.fault(
-                    "mbarrier", site, what if made else f"barrier {bar} is used before it is initialised", block
-                )
+                if made:
+                    message = f"more than its {made} threads arrive at barrier {bar} in one phase"
+                    machine.fault("mbarrier", site, message, block)
                 return
             self.left -= now
             counts = counts - now
@@ -195,6 +196,10 @@ def compile_init(compiler: Compiler, op: MbarInitOp) -> Compiled:
         bars.arrivals[blocks, numbers] = arrivals
         bars.left[blocks, numbers] = arrivals
         bars.fenced[blocks, numbers] = False
+        if machine.clocks is not None:
+            warps = state.first_thread // WARP + state.active_warps()[blocks].argmax(1)
+            bars.maker[blocks, numbers, 0] = warps[:, None]
+            bars.maker[blocks, numbers, 1] = machine.clocks.known[blocks, warps, warps][:, None]
 
     return Compiled(run, False)
 
@@ -229,7 +234,9 @@ def _arriving(compiler: Compiler, op: MbarArriveOp | MbarExpectOp, size: int) ->
         if machine.clocks is not None:
             blocks, warps = np.nonzero(state.active_warps())
             numbers = per_warp(state, slots.numbers(state))[blocks, warps]
-            machine.clocks.arrive(blocks, warps + state.first_thread // WARP, numbers)
+            warps = warps + state.first_thread // WARP
+            check_made(machine, slots.site, blocks, warps, numbers)
+            machine.clocks.arrive(blocks, warps, numbers)
         if size:
             machine.mbarriers.expect(counts, size)
         machine.mbarriers.arrive(machine, slots.site, counts)
@@ -252,31 +259,56 @@ class MbarWait:
     """A role at mbarriers: for each (block, warp) the barrier and the parity; `open` those not seen complete yet."""
 
     site: Site
-    bars: Mbarriers
+    machine: Machine
     blocks: Array
     warps: Array
     numbers: Array
     parity: Array
     open: Array
+    reported: bool = False
+
+    @property
+    def bars(self) -> Mbarriers:
+        """The barriers of the batch."""
+        return self.machine.mbarriers
 
     def ready(self) -> bool:
-        """Whether all phases are complete."""
+        """Whether all phases are complete; reports one that was, and the one after it too, before it was looked at."""
+        if self.machine.clocks is not None and not self.reported:
+            self._look_for_missed()
         self.open &= (self.bars.phase[self.blocks, self.numbers] & 1) == self.parity
         return not self.open.any()
+
+    def _look_for_missed(self) -> None:
+        """Two phases are complete where one is waited for: by parity they look the same."""
+        following = self.bars.seen[self.blocks, self.numbers, self.warps] + 1
+        phase = self.bars.phase[self.blocks, self.numbers]
+        missed = self.open & ((following & 1) == self.parity) & (phase > following + 1)
+        if missed.any():
+            self.reported = True
+            at = int(np.argmax(missed))
+            message = (
+                f"barrier {int(self.numbers[at])} has completed {int(phase[at])} phases while phase "
+                f"{int(following[at])} is waited for: by parity they look the same"
+            )
+            self.machine.fault("missed-phase", self.site, message, int(self.blocks[at]), int(self.warps[at]) * WARP)
+
+    def note_seen(self) -> None:
+        """Remember the phase that each warp has waited for."""
+        last = self.bars.seen[self.blocks, self.numbers, self.warps]
+        now = np.where(((last + 1) & 1) == self.parity, last + 1, last)
+        self.bars.seen[self.blocks, self.numbers, self.warps] = now
 
     def reason(self) -> str:
         """What it waits for: the first barrier, and how far it is."""
         at = int(np.argmax(self.open))
         block, bar = int(self.blocks[at]), int(self.numbers[at])
         bars = self.bars
-        seen = int(bars.seen[block, bar, int(self.warps[at])])
-        behind = int(bars.phase[block, bar]) - seen
-        text = (
+        return (
             f"phase {int(bars.phase[block, bar])} (parity {int(self.parity[at])}) of barrier {bar} in block {block} of "
             f"the batch: {int(bars.left[block, bar])} of {int(bars.arrivals[block, bar])} arrivals and "
             f"{int(bars.bytes[block, bar])} bytes are missing"
         )
-        return text if behind < 3 else f"{text} (it has gone on {behind - 1} phases since the last wait)"
 
 
 def compile_wait(compiler: Compiler, op: MbarWaitOp) -> Compiled:
@@ -294,53 +326,31 @@ def compile_wait(compiler: Compiler, op: MbarWaitOp) -> Compiled:
         numbers = per_warp(state, slots.numbers(state))[blocks, warps]
         wanted = per_warp(state, state.env[parity])[blocks, warps]
         warps = warps + state.first_thread // WARP
-        bars = machine.mbarriers
-        wait = MbarWait(slots.site, bars, blocks, warps, numbers, wanted, np.ones(blocks.shape, np.bool_))
+        wait = MbarWait(slots.site, machine, blocks, warps, numbers, wanted, np.ones(blocks.shape, np.bool_))
         if checks:
-            _check_made(machine, wait)
+            check_made(machine, slots.site, blocks, warps, numbers)
         if not wait.ready():
             yield wait
         if checks:
             assert machine.clocks is not None
-            _note_seen(machine, wait)
+            wait.note_seen()
             machine.clocks.acquire(blocks, warps, numbers)
 
     return Compiled(run, True)
 
 
-def _check_made(machine: Machine, wait: MbarWait) -> None:
-    missing = machine.mbarriers.arrivals[wait.blocks, wait.numbers] == 0
-    if missing.any():
-        at = int(np.argmax(missing))
-        message = f"barrier {int(wait.numbers[at])} is waited for before it is initialised"
-        machine.fault("mbarrier", wait.site, message, int(wait.blocks[at]), int(wait.warps[at]) * WARP)
-    missed = _missed(machine.mbarriers, wait)
-    if missed.any():
-        _report_missed(machine, wait, missed)
-
-
-def _missed(bars: Mbarriers, wait: MbarWait) -> Array:
-    """Where the phase that is waited for was complete, and the one after it too: by parity they look the same."""
-    following = bars.seen[wait.blocks, wait.numbers, wait.warps] + 1
-    return ((following & 1) == wait.parity) & (bars.phase[wait.blocks, wait.numbers] > following + 1)
-
-
-def _report_missed(machine: Machine, wait: MbarWait, missed: Array) -> None:
-    at = int(np.argmax(missed))
-    block, bar = int(wait.blocks[at]), int(wait.numbers[at])
-    following = int(machine.mbarriers.seen[block, bar, int(wait.warps[at])]) + 1
-    message = (
-        f"barrier {bar} has completed {int(machine.mbarriers.phase[block, bar])} phases when phase {following} is "
-        "waited for: by parity they look the same"
-    )
-    machine.fault("missed-phase", wait.site, message, block, int(wait.warps[at]) * WARP)
-
-
-def _note_seen(machine: Machine, wait: MbarWait) -> None:
-    """Remember the phase that each warp has waited for."""
-    seen = machine.mbarriers.seen
-    last = seen[wait.blocks, wait.numbers, wait.warps]
-    seen[wait.blocks, wait.numbers, wait.warps] = np.where(((last + 1) & 1) == wait.parity, last + 1, last)
+def check_made(machine: Machine, site: Site, blocks: Array, warps: Array, numbers: Array) -> None:
+    """Report barriers that warps use before they are initialised, or without an order after that."""
+    bars, clocks = machine.mbarriers, machine.clocks
+    assert clocks is not None
+    missing = bars.arrivals[blocks, numbers] == 0
+    maker = bars.maker[blocks, numbers]
+    bad = missing | (maker[:, 1] > clocks.known[blocks, warps, maker[:, 0]])
+    if bad.any():
+        at = int(np.argmax(bad))
+        what = "before it is initialised" if missing[at] else "with nothing to order that after its initialisation"
+        message = f"barrier {int(numbers[at])} is used {what}"
+        machine.fault("mbarrier", site, message, int(blocks[at]), int(warps[at]) * WARP)
 
 
 def mbarrier_table() -> dict[type[Operation], CompileFn]:

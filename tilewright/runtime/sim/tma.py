@@ -24,7 +24,7 @@ from tilewright.runtime.sim.clocks import Unit
 from tilewright.runtime.sim.compiler import Compiled, CompileFn, Compiler
 from tilewright.runtime.sim.groups import Groups
 from tilewright.runtime.sim.machine import CHUNK, Machine
-from tilewright.runtime.sim.mbarriers import Slots, make_slots
+from tilewright.runtime.sim.mbarriers import Slots, check_made, make_slots
 from tilewright.runtime.sim.report import Site
 from tilewright.runtime.sim.state import WARP, State
 from tilewright.runtime.sim.tensor_maps import TensorMap
@@ -175,10 +175,8 @@ def _start(state: State, machine: Machine, block: int, thread: int, agent: int) 
 
 def _check_barrier(machine: Machine, slots: Slots, unit: Unit, bar: int) -> None:
     bars = machine.mbarriers
-    if not bars.arrivals[unit.block, bar]:
-        message = f"barrier {bar} is used before it is initialised"
-        machine.fault("mbarrier", slots.site, message, unit.block, unit.thread)
-    elif not bars.fenced[unit.block, bar]:
+    check_made(machine, slots.site, *(np.asarray([n]) for n in (unit.block, unit.thread // WARP, bar)))
+    if not bars.fenced[unit.block, bar]:
         message = f"barrier {bar} is used without a simt.fence mbarrier_init after it was initialised"
         machine.fault("mbarrier", slots.site, message, unit.block, unit.thread)
     bars.last_copy[unit.block, bar] = (unit.tick, slots.site)
