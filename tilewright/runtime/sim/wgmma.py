@@ -30,8 +30,9 @@ from tilewright.runtime.sim.state import State
 from tilewright.runtime.sim.tma import unit_cells
 
 ROWS = 64
-PATTERN = 1024
-"""Bytes of a swizzled array's alignment."""
+ONE_THREAD = 1 << 18
+"""Multiplications of one product up to which OpenBLAS takes one thread: more of them wait for each other on a machine
+that is busy, which was up to a hundred times slower."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,9 +297,21 @@ def _execute(state: State, machine: Machine, items: list[Started], lanes: Array)
         one = len(lhs) == 1
         a = lhs[0] if one else np.concatenate(lhs, -1)
         b = rhs[0] if one else np.concatenate(rhs, -1)
-        _accumulate(state, same[0], np.matmul(a, np.swapaxes(b, -1, -2)), now)
+        _accumulate(state, same[0], _product(a, np.swapaxes(b, -1, -2)), now)
         if machine.clocks is not None:
             _learn(machine, same, now, state.first_thread // WARPGROUP)
+
+
+def _product(a: Array, b: Array) -> Array:
+    """a (..., m, k) times b (..., k, n) in float32."""
+    step = max(1, ONE_THREAD // (a.shape[-1] * a.shape[-2]))
+    columns = b.shape[-1]
+    if columns <= step:
+        return np.matmul(a, b)
+    found = np.empty((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], columns), np.float32)
+    for first in range(0, columns, step):
+        np.matmul(a, b[..., first : first + step], out=found[..., first : first + step])
+    return found
 
 
 def _read(machine: Machine, item: Started, now: Array) -> tuple[Array, Array]:
