@@ -29,8 +29,11 @@ def test_the_right_kernel_has_no_fault(landing: Any, seed: int | None) -> None:
     gemm.check()
 
 
-PRODUCER = "      %slot_end, %phase_end = scf.for %t = %block to %tiles step %grid iter_args(%slot0 = %c0, %phase0 = %c0) -> (i32, i32) : i32 {"
-CONSUMER = "    %slot_end, %phase_end = scf.for %t = %block to %tiles step %grid iter_args(%slot0 = %c0, %phase0 = %c1) -> (i32, i32) : i32 {"
+LOOP = (
+    "%slot_end, %phase_end = scf.for %t = %block to %tiles step %grid "
+    "iter_args(%slot0 = %c0, %phase0 = PARITY) -> (i32, i32) : i32 {"
+)
+PRODUCER, CONSUMER = LOOP.replace("PARITY", "%c0"), LOOP.replace("PARITY", "%c1")
 LOAD, LOAD_B, WGMMA, STORE, STMATRIX = ("load a", "load b", "wgmma", "simt.tma.store", "simt.stmatrix")
 
 FAULTS: dict[str, tuple[dict[str, str], str, tuple[str, ...]]] = {

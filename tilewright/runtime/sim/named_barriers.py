@@ -24,6 +24,8 @@ class NamedBarriers:
     def __init__(self, blocks: int) -> None:
         self.arrived = np.zeros((blocks, NAMED_BARRIERS), np.int64)
         self.generation = np.zeros((blocks, NAMED_BARRIERS), np.int64)
+        self.threads = np.zeros((blocks, NAMED_BARRIERS), np.int64)
+        """For how many it is, as those that are there say."""
 
 
 @dataclass(slots=True)
@@ -65,7 +67,7 @@ def compile_named_barrier(compiler: Compiler, op: NamedBarrierOp) -> Compiled:
             return
         named, clocks = machine.named, machine.clocks
         if clocks is not None:
-            _check(state, site, active, count, threads, named.arrived[:, number])
+            _check(state, site, active, count, threads, named, number)
             warps = np.nonzero(state.active_warps())
             clocks.arrive_named(warps[0], warps[1] + state.first_thread // WARP, number)
         before = named.generation[blocks, number].copy()
@@ -92,9 +94,18 @@ def _arrive(
             clocks.complete_named(full, number)
 
 
-def _check(state: State, site: Site, active: Array, count: Array, threads: int, arrived: Array) -> None:
+def _check(
+    state: State, site: Site, active: Array, count: Array, threads: int, named: NamedBarriers, number: int
+) -> None:
     warps = active.reshape(state.blocks, -1, WARP)
     partial = warps.any(-1, keepdims=True) & ~warps
     state.fault("barrier-divergence", site, partial.reshape(active.shape), "a named barrier without all of its warp")
+    arrived, there = named.arrived[:, number], named.threads[:, number]
+    differs = (arrived > 0) & (there != threads)
+    if differs.any():
+        other = int(there[np.argmax(differs)])
+        message = f"a named barrier of {other} threads for some and of {threads} for others"
+        state.fault("named-barrier", site, differs[:, None] & active, message)
+    named.threads[:, number] = np.where(count > 0, threads, there)
     over = (count + arrived > threads)[:, None] & active
-    state.fault("barrier-overfull", site, over, f"more threads come to a named barrier than its {threads}")
+    state.fault("named-barrier", site, over, f"more threads come to a named barrier than its {threads}")
