@@ -90,7 +90,7 @@ simt.kernel @gemm(%ta: !simt.tmap<[64, 64], bf16>, %tb: !simt.tmap<[64, 64], bf1
               %col1 = arith.muli %h, %c2 : i32
               %col2 = arith.addi %col0, %col1 : i32
               %col = arith.addi %col2, %e : i32
-              %wide = simt.regs.load %acc[%x, %col]
+              %wide = simt.regs.load %acc[%x, %col]  // accumulator
               %v = arith.truncf %wide : f32 to bf16
               %p0 = arith.muli %h, %c4 : i32
               %p1 = arith.muli %x, %c2 : i32
@@ -109,12 +109,12 @@ simt.kernel @gemm(%ta: !simt.tmap<[64, 64], bf16>, %tb: !simt.tmap<[64, 64], bf1
         %place2 = arith.muli %half, %c8 : i32
         %place3 = arith.addi %place0, %place1 : i32
         %place = arith.addi %place3, %place2 : i32
-        simt.stmatrix %eight[%c0] to %sc[%place]
+        simt.stmatrix %eight[%c0] to %sc[%place]  // stmatrix
       }
       simt.fence async  // fence async
       simt.named_barrier 1 threads 128  // barrier after stmatrix
       simt.elect warpgroup {
-        simt.tma.store %sc[%c0] to %tc[%m0, %n0]
+        simt.tma.store %sc[%c0] to %tc[%m0, %n0]  // store
         simt.bulk.commit  // bulk commit
       }
       scf.yield %slot1, %phase1 : i32, i32

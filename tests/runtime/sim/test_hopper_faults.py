@@ -34,7 +34,7 @@ LOOP = (
     "iter_args(%slot0 = %c0, %phase0 = PARITY) -> (i32, i32) : i32 {"
 )
 PRODUCER, CONSUMER = LOOP.replace("PARITY", "%c0"), LOOP.replace("PARITY", "%c1")
-LOAD, LOAD_B, WGMMA, STORE, STMATRIX = ("load a", "load b", "wgmma", "simt.tma.store", "simt.stmatrix")
+LOAD, LOAD_B, WGMMA, STORE, STMATRIX = ("load a", "load b", "wgmma", "store", "stmatrix")
 
 FAULTS: dict[str, tuple[dict[str, str], str, tuple[str, ...]]] = {
     # name: (lines to replace, kind of fault, ops at one of which it is found)
@@ -55,9 +55,9 @@ FAULTS: dict[str, tuple[dict[str, str], str, tuple[str, ...]]] = {
     ),
     "released before the wait": ({"wait_1": ""}, "race", (LOAD,)),
     "wait too weak": ({"wait_1": "simt.wgmma.wait 2"}, "race", (LOAD,)),
-    "no wait 0": ({"wait_0": ""}, "accumulator-in-flight", ("%wide = simt.regs.load",)),
+    "no wait 0": ({"wait_0": ""}, "accumulator-in-flight", ("accumulator",)),
     "wait 0 does not name the accumulators": (
-        {"wait_0": "simt.wgmma.wait 0"}, "accumulator-in-flight", ("%wide = simt.regs.load",),
+        {"wait_0": "simt.wgmma.wait 0"}, "accumulator-in-flight", ("accumulator",),
     ),
     "a slot overwritten too early": (
         {"empty_wait": "simt.mbar.wait %empty[%slot] parity %c1"}, "race", (LOAD,),
@@ -71,6 +71,17 @@ FAULTS: dict[str, tuple[dict[str, str], str, tuple[str, ...]]] = {
         ("after the producer's loop",),
     ),
     "a store that nobody waits for": ({"last_bulk_wait": ""}, "left-in-flight", (STORE,)),
+    "all tiles stored to one place": (
+        {"store": "simt.tma.store %sc[%c0] to %tc[%c0, %c0]"}, "global-race", (STORE,),
+    ),
+    "coordinates that wrap": (
+        {
+            "store": "%big = arith.constant 2147483647 : i32 %m1 = arith.addi %big, %c64 : i32 "
+            "simt.tma.store %sc[%c0] to %tc[%m1, %n0]"
+        },
+        "index-wrap",
+        (STORE,),
+    ),
     "no fence before wgmma": ({"wgmma_fence": ""}, "wgmma", (WGMMA,)),
     "no fence after the barriers' start": ({"init_fence": ""}, "mbarrier", (LOAD,)),
     "no barrier after the barriers' start": ({"init_barrier": ""}, "mbarrier", ("empty wait", "full wait")),

@@ -53,7 +53,8 @@ class SimBackend(HostBackend):
         if found is None:
             if len(self._estimates) > KNOWN_ESTIMATES:
                 self._estimates.clear()
-            size = self._program(launch, _buffers(launch)).batch_size(launch.grid)
+            # A persistent kernel's blocks take one tile after the other: as many batches as turns.
+            size = self._program(launch, _buffers(launch)).batch_size(self._blocks(launch))
             found = estimate_seconds(launch.lowered.kernel, launch.grid, list(launch.scalars), batch=size)
             self._estimates[key] = found
         return found
@@ -70,11 +71,14 @@ class SimBackend(HostBackend):
             program = self._programs[lowered.name, aliased] = compile_kernel(lowered.kernel, "fast", aliased=aliased)
         return program
 
+    def _blocks(self, launch: HostLaunch) -> int:
+        """How many blocks to launch."""
+        persistent = launch.lowered.kernel.persistent is not None
+        return min(launch.grid, self.persistent_blocks) if persistent else launch.grid
+
     def _launch(self, launch: HostLaunch, force: bool) -> None:
-        name, grid, scalars, buffers = launch.lowered.name, launch.grid, launch.scalars, _buffers(launch)
+        name, grid, scalars, buffers = launch.lowered.name, self._blocks(launch), launch.scalars, _buffers(launch)
         estimate = self.estimate(launch)
-        if launch.lowered.kernel.persistent is not None:
-            grid = min(grid, self.persistent_blocks)
         program = self._program(launch, buffers)
         if estimate > REFUSE_AFTER_SECONDS and not force:
             raise TilewrightError(

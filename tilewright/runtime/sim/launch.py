@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
+from random import Random
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -96,7 +97,7 @@ class Program:
         """Run the `grid` blocks on the buffers, in place, or only those in `blocks`, in ascending order.
 
         `map_sizes` has the sizes, then the strides, of each tensor map after the other; a `seed` makes the turns of
-        roles random. Raises TilewrightError for arguments that do not fit.
+        roles, and which copy lands next, random. Raises TilewrightError for arguments that do not fit.
         """
         self._check_arguments(buffers, scalars, grid, blocks)
         maps = make_maps(self.kernel.sym_name.data, self.maps, buffers, map_sizes)
@@ -113,7 +114,7 @@ class Program:
                     state.order = order
                     state.races = self._races(count, state)
                 if self.asynchronous:
-                    state.machine = self._machine(report, state, maps, landing)
+                    state.machine = self._machine(report, state, maps, landing, seed)
                 if not run_roles([self._drive(state)], report, first, state.machine, seed):
                     break
                 if state.machine is not None:
@@ -133,7 +134,9 @@ class Program:
             return EpochModel(count, state.threads, cells)
         return VectorClocks(count, state.threads // WARP, self.mbarriers, cells, self.cell)
 
-    def _machine(self, report: Report, state: State, maps: Sequence[TensorMap], landing: Landing) -> Machine:
+    def _machine(
+        self, report: Report, state: State, maps: Sequence[TensorMap], landing: Landing, seed: int | None
+    ) -> Machine:
         return Machine(
             report,
             state.first_block,
@@ -144,6 +147,7 @@ class Program:
             NamedBarriers(state.blocks),
             state.races if isinstance(state.races, VectorClocks) else None,
             landing == "eager",
+            None if seed is None else Random(seed),
         )
 
     def _state(

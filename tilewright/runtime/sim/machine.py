@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from random import Random
 from typing import Protocol
 
 import numpy as np
@@ -49,6 +50,8 @@ class Machine:
     named: NamedBarriers
     clocks: VectorClocks | None
     eager: bool
+    random: Random | None = None
+    """Picks which copy lands next; without it the oldest does."""
     queue: deque[Landing] = field(default_factory=deque["Landing"])
     unwritten: list[Callable[[Machine], None]] = field(default_factory=list["Callable[[Machine], None]"])
     """Stores that have read shared memory and have not written global memory."""
@@ -69,9 +72,11 @@ class Machine:
             self.queue.append(copy)
 
     def advance(self) -> bool:
-        """The oldest copy lands."""
+        """A copy lands: they are not ordered among each other."""
         if not self.queue:
             return False
+        if self.random is not None:
+            self.queue.rotate(self.random.randrange(len(self.queue)))
         self.queue.popleft().land(self)
         return True
 

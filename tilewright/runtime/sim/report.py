@@ -50,7 +50,9 @@ class Diagnostic:
 
     kind: str
     """`out-of-bounds`, `race`, `global-race`, `uninitialised-shared`, `uninitialised-register`, `barrier-divergence`,
-    `misaligned`, `index-wrap` or `deadlock`."""
+    `misaligned`, `index-wrap` or `deadlock`; of asynchronous kernels also `accumulator-in-flight`, `operand-changed`,
+    `left-in-flight`, `missed-phase`, and what is wrong with the use of `mbarrier`, `named-barrier`, `tensor-map` and
+    `wgmma`."""
     site: Site
     message: str
     block: int
