@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.runtime.sim.ring_gemm import Gemm, line_of, planted
+from tilewright.diagnostics import TilewrightError
 
 LANDINGS = ("late", "eager")
 
@@ -96,3 +97,19 @@ def test_a_planted_fault_is_named(name: str, landing: Any) -> None:
     found = kinds_at(report)
     assert kind in found, [str(d) for d in report.diagnostics]
     assert found[kind] & {line_of(place) for place in places}, [str(d) for d in report.diagnostics]
+
+
+def test_a_deadlock_below_level_check_is_an_error() -> None:
+    text = planted(expect="simt.mbar.expect %full[%slot] bytes 16400")
+    message = r"deadlock: role consumer of 1 left waits for phase 0 \(parity 0\) of %full\[0\] .* 16 bytes are missing"
+    with pytest.raises(TilewrightError, match=message):
+        Gemm(64, 64, 64).run(text, level="fast")
+
+
+def test_a_race_names_both_sides() -> None:
+    report = Gemm(136, 72, 200).run(planted(wait_1=""), grid=2)
+    races = {d.message for d in report.of_kind("race")}
+    assert "write to what a matrix instruction of warpgroup 0 reads, with nothing to order the two" in races
+    report = Gemm(136, 72, 200).run(planted(fence_async=""), grid=2)
+    (race,) = report.of_kind("race")
+    assert race.message == "read of what warp 0 writes, without a simt.fence async after that"

@@ -136,6 +136,6 @@ def test_a_deadlock_at_an_mbarrier_says_what_is_missing(sim: Any) -> None:
     assert deadlock.site.location is not None
     assert deadlock.site.location.line == 16
     assert (
-        "waits for phase 0 (parity 0) of barrier 1 in block 0 of the batch: 1 of 4 arrivals and 48 bytes are missing"
+        "waits for phase 0 (parity 0) of %full[1] in block 0 of the batch: 1 of 4 arrivals and 48 bytes are missing"
         in deadlock.message
     )

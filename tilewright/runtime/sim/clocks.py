@@ -12,6 +12,7 @@ Two threads of one warp count as one agent, so a race within a warp is not found
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -49,14 +50,16 @@ class Unit:
 class VectorClocks:
     """A `RaceModel` for kernels whose order is more than block barriers. `cells` of `cell` bytes in each block."""
 
-    def __init__(self, blocks: int, warps: int, bars: int, cells: int, cell: int) -> None:
+    def __init__(self, blocks: int, warps: int, bars: Sequence[str], cells: int, cell: int) -> None:
         self.blocks = blocks
         self.warps = warps
+        self.bars = bars
+        """Names of the mbarriers."""
         self.cells = cells
         self.cell = cell
         groups = -(-warps // WARPS_OF_GROUP)
         self.first_copy = warps
-        self.first_store = warps + bars
+        self.first_store = warps + len(bars)
         self.first_matrix = self.first_store + groups
         self.agents = self.first_matrix + groups
         width = self.agents + warps
@@ -64,9 +67,9 @@ class VectorClocks:
         """By warp: the tick of each agent that is done; behind them, that of each warp that is fenced."""
         own = np.arange(warps)
         self.known[:, own, own] = 1
-        self.arrived = np.zeros((blocks, bars, width), np.int32)
+        self.arrived = np.zeros((blocks, len(bars), width), np.int32)
         """By mbarrier: what those know that have arrived in this phase."""
-        self.completed = np.zeros((blocks, bars, width), np.int32)
+        self.completed = np.zeros((blocks, len(bars), width), np.int32)
         """The same of the last phase that is complete."""
         self.named_arrived = np.zeros((blocks, 16, width), np.int32)
         self.named_completed = np.zeros((blocks, 16, width), np.int32)
@@ -84,7 +87,7 @@ class VectorClocks:
         if agent < self.first_copy:
             return f"warp {agent}"
         if agent < self.first_store:
-            return f"a copy that signals barrier {agent - self.first_copy}"
+            return f"a copy that signals {self.bars[agent - self.first_copy]}"
         if agent < self.first_matrix:
             return f"a store of warpgroup {agent - self.first_store}"
         return f"a matrix instruction of warpgroup {agent - self.first_matrix}"

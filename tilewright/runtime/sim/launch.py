@@ -32,7 +32,7 @@ from tilewright.runtime.sim.clocks import VectorClocks
 from tilewright.runtime.sim.compiler import Compiled, Compiler, Level
 from tilewright.runtime.sim.control import control_table
 from tilewright.runtime.sim.machine import Machine
-from tilewright.runtime.sim.mbarriers import Mbarriers, mbar_columns
+from tilewright.runtime.sim.mbarriers import Mbarriers, mbar_columns, mbar_names
 from tilewright.runtime.sim.memory import memory_table
 from tilewright.runtime.sim.named_barriers import NamedBarriers
 from tilewright.runtime.sim.observers import shared_cell, written_pointers
@@ -75,7 +75,8 @@ class Program:
     maps: tuple[MapSpec, ...] = ()
     asynchronous: bool = False
     """Whether anything runs beside the threads, or in roles."""
-    mbarriers: int = 0
+    mbarriers: tuple[str, ...] = ()
+    """Names of the kernel's mbarriers."""
 
     def batch_size(self, blocks: int) -> int:
         """How many blocks to simulate at once."""
@@ -97,7 +98,8 @@ class Program:
         """Run the `grid` blocks on the buffers, in place, or only those in `blocks`, in ascending order.
 
         `map_sizes` has the sizes, then the strides, of each tensor map after the other; a `seed` makes the turns of
-        roles, and which copy lands next, random. Raises TilewrightError for arguments that do not fit.
+        roles, and which copy lands next, random. Raises TilewrightError for arguments that do not fit, and below level
+        `check` for a deadlock.
         """
         self._check_arguments(buffers, scalars, grid, blocks)
         maps = make_maps(self.kernel.sym_name.data, self.maps, buffers, map_sizes)
@@ -116,6 +118,9 @@ class Program:
                 if self.asynchronous:
                     state.machine = self._machine(report, state, maps, landing, seed)
                 if not run_roles([self._drive(state)], report, first, state.machine, seed):
+                    if self.level != "check":
+                        at = report.of_kind("deadlock")[0]
+                        raise TilewrightError(f"{at.site.op_name}: deadlock: {at.message}", at.site.location)
                     break
                 if state.machine is not None:
                     state.machine.finish()
@@ -269,7 +274,7 @@ def compile_kernel(kernel: KernelOp, level: Level = "fast", *, aliased: bool = T
         per_block,
         map_specs(kernel),
         asynchronous,
-        len(compiler.mbar_columns),
+        mbar_names(kernel),
     )
 
 

@@ -6,7 +6,7 @@ announced; then the next begins.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -46,10 +46,23 @@ def mbar_columns(kernel: KernelOp) -> dict[int, int]:
     return {offset: number for number, offset in enumerate(sorted(offsets))}
 
 
+def mbar_names(kernel: KernelOp) -> tuple[str, ...]:
+    """What reports call the barriers of a kernel, in the order of their numbers: `%full[1]`."""
+    names = {offset: f"the mbarrier at byte {offset}" for offset in mbar_columns(kernel)}
+    for op in kernel.walk():
+        if isinstance(op, MbarOp) and op.res.name_hint is not None:
+            for slot in range(op.res.type.count.data):
+                names[op.offset.value.data + MBAR_BYTES * slot] = f"%{op.res.name_hint}[{slot}]"
+    return tuple(names.values())
+
+
 class Mbarriers:
     """The barriers of a batch, (blocks, barriers) each."""
 
-    def __init__(self, blocks: int, count: int, warps: int) -> None:
+    def __init__(self, blocks: int, names: Sequence[str], warps: int) -> None:
+        count = len(names)
+        self.names = names
+        """What reports call each."""
         self.arrivals = np.zeros((blocks, count), np.int64)
         """For which each was made; 0 before that."""
         self.left = np.zeros((blocks, count), np.int64)
@@ -84,7 +97,7 @@ class Mbarriers:
                 block, bar = (int(n[0]) for n in np.nonzero(counts))
                 made = int(self.arrivals[block, bar])
                 if made:
-                    message = f"more than its {made} threads arrive at barrier {bar} in one phase"
+                    message = f"more than its {made} threads arrive at {self.names[bar]} in one phase"
                     machine.fault("mbarrier", site, message, block)
                 return
             self.left -= now
@@ -106,7 +119,7 @@ class Mbarriers:
         assert clocks is not None
         for (block, bar), (tick, site) in self.last_copy.items():
             if int(clocks.known[block, :, clocks.first_copy + bar].max()) < tick:
-                message = f"the kernel ends and nobody has waited at barrier {bar} for this copy"
+                message = f"the kernel ends and nobody has waited at {self.names[bar]} for this copy"
                 machine.fault("left-in-flight", site, message, block)
 
 
@@ -288,7 +301,7 @@ class MbarWait:
             self.reported = True
             at = int(np.argmax(missed))
             message = (
-                f"barrier {int(self.numbers[at])} has completed {int(phase[at])} phases while phase "
+                f"{self.bars.names[int(self.numbers[at])]} has completed {int(phase[at])} phases while phase "
                 f"{int(following[at])} is waited for: by parity they look the same"
             )
             self.machine.fault("missed-phase", self.site, message, int(self.blocks[at]), int(self.warps[at]) * WARP)
@@ -305,8 +318,8 @@ class MbarWait:
         block, bar = int(self.blocks[at]), int(self.numbers[at])
         bars = self.bars
         return (
-            f"phase {int(bars.phase[block, bar])} (parity {int(self.parity[at])}) of barrier {bar} in block {block} of "
-            f"the batch: {int(bars.left[block, bar])} of {int(bars.arrivals[block, bar])} arrivals and "
+            f"phase {int(bars.phase[block, bar])} (parity {int(self.parity[at])}) of {bars.names[bar]} in block "
+            f"{block} of the batch: {int(bars.left[block, bar])} of {int(bars.arrivals[block, bar])} arrivals and "
             f"{int(bars.bytes[block, bar])} bytes are missing"
         )
 
@@ -349,7 +362,7 @@ def check_made(machine: Machine, site: Site, blocks: Array, warps: Array, number
     if bad.any():
         at = int(np.argmax(bad))
         what = "before it is initialised" if missing[at] else "with nothing to order that after its initialisation"
-        message = f"barrier {int(numbers[at])} is used {what}"
+        message = f"{bars.names[int(numbers[at])]} is used {what}"
         machine.fault("mbarrier", site, message, int(blocks[at]), int(warps[at]) * WARP)
 
 

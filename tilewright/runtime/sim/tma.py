@@ -177,7 +177,7 @@ def _check_barrier(machine: Machine, slots: Slots, unit: Unit, bar: int) -> None
     bars = machine.mbarriers
     check_made(machine, slots.site, *(np.asarray([n]) for n in (unit.block, unit.thread // WARP, bar)))
     if not bars.fenced[unit.block, bar]:
-        message = f"barrier {bar} is used without a simt.fence mbarrier_init after it was initialised"
+        message = f"{bars.names[bar]} is used without a simt.fence mbarrier_init after it was initialised"
         machine.fault("mbarrier", slots.site, message, unit.block, unit.thread)
     bars.last_copy[unit.block, bar] = (unit.tick, slots.site)
 
