@@ -113,3 +113,23 @@ def test_a_race_names_both_sides() -> None:
     report = Gemm(136, 72, 200).run(planted(fence_async=""), grid=2)
     (race,) = report.of_kind("race")
     assert race.message == "read of what warp 0 writes, without a simt.fence async after that"
+
+
+SYNCHRONISING = frozenset(
+    "simt." + name
+    for name in (
+        "barrier", "bulk.commit", "bulk.wait", "fence", "mbar.arrive", "mbar.expect", "mbar.init", "mbar.wait",
+        "named_barrier", "wgmma.commit", "wgmma.fence", "wgmma.wait",
+    )
+)  # fmt: skip
+COUNT = sum(text.strip().split(" ")[0] in SYNCHRONISING for text in planted().splitlines())
+
+
+@pytest.mark.parametrize("landing", LANDINGS)
+@pytest.mark.parametrize("number", range(COUNT))
+def test_each_synchronising_op_is_missed(number: int, landing: Any) -> None:
+    lines = planted().splitlines()
+    (at,) = [[i for i, text in enumerate(lines) if text.strip().split(" ")[0] in SYNCHRONISING][number]]
+    removed, lines[at] = lines[at], "%nothing = arith.constant 0 : i32"
+    report = Gemm(136, 72, 200).run("\n".join(lines), grid=2, landing=landing)
+    assert report.diagnostics, removed
