@@ -9,7 +9,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from tests.runtime.sim.ring_gemm import Gemm
 from tilewright.dialects.parsing import parse_module
 from tilewright.dialects.registry import make_context
 from tilewright.dialects.simt.structure import KernelOp
@@ -66,9 +69,7 @@ class CheckedSim(SimBackend):
             )
 
 
-@pytest.fixture(scope="module")
-def entry() -> CompiledEntry:
-    return CompiledEntry(MODULE, "f", "sm_90a")
+ENTRY = CompiledEntry(MODULE, "f", "sm_90a")
 
 
 def inputs(m: int, n: int, k: int) -> tuple[Any, Any]:
@@ -82,11 +83,9 @@ SIZES = [(64, 64, 64), (1, 8, 8), (1, 136, 72), (100, 72, 200), (130, 136, 8), (
 @pytest.mark.parametrize(("m", "n", "k"), SIZES)
 @pytest.mark.parametrize("landing", ["late", "eager"])
 @pytest.mark.parametrize("blocks", [1, 3])
-def test_products_agree_with_the_reference(
-    entry: CompiledEntry, m: int, n: int, k: int, landing: str, blocks: int
-) -> None:
+def test_products_agree_with_the_reference(m: int, n: int, k: int, landing: str, blocks: int) -> None:
     a, b = inputs(m, n, k)
-    backend = CheckedSim(entry)
+    backend = CheckedSim(ENTRY)
     backend.options = {"landing": landing, "seed": m + n}
     backend.persistent_blocks = blocks
     (c,) = backend.call([a, b], None, None, False)
@@ -98,9 +97,29 @@ def test_products_agree_with_the_reference(
     assert (error <= reference.bound).all()
 
 
-def test_the_backend_runs_a_product_for_sm_90a(entry: CompiledEntry) -> None:
+@given(
+    m=st.integers(0, 140),
+    n=st.integers(1, 18).map(lambda x: 8 * x),
+    k=st.integers(0, 34).map(lambda x: 8 * x),
+    blocks=st.integers(1, 6),
+    landing=st.sampled_from(["late", "eager"]),
+    seed=st.none() | st.integers(0, 99),
+)
+@settings(max_examples=12, deadline=None, derandomize=True)
+def test_products_of_any_size(m: int, n: int, k: int, blocks: int, landing: str, seed: int | None) -> None:
+    a, b = inputs(m, n, k)
+    backend = CheckedSim(ENTRY)
+    backend.options = {"landing": landing, "seed": seed}
+    backend.persistent_blocks = blocks
+    (c,) = backend.call([a, b], None, None, False)
+    assert not [str(d) for report in backend.reports for d in report.diagnostics]
+    (reference,) = run_reference(MODULE, "f", [a, b], {"M": m, "N": n, "K": k})
+    assert (np.abs(c.astype(np.float64) - reference.value) <= reference.bound).all()
+
+
+def test_the_backend_runs_a_product_for_sm_90a() -> None:
     a, b = inputs(200, 264, 136)
-    (c,) = SimBackend(entry).call([a, b], None, None, False)
+    (c,) = SimBackend(ENTRY).call([a, b], None, None, False)
     exact = a.astype(np.float64) @ b.astype(np.float64)
     assert np.abs(c.astype(np.float64) - exact).max() <= 2.0**-8 * np.abs(exact).max()
 
@@ -125,3 +144,12 @@ def test_the_kernel_of_the_design_document() -> None:
         assert not report.diagnostics, [str(d) for d in report.diagnostics]
         exact = a.astype(np.float64) @ b.astype(np.float64)
         assert np.abs(c.astype(np.float64) - exact).max() <= 2.0**-8 * np.abs(exact).max()
+
+
+def test_matrix_stores_have_no_bank_conflicts() -> None:
+    gemm = Gemm(64, 64, 64)
+    report = gemm.run(level="count")
+    gemm.check()
+    (counts,) = [c for site, c in report.counts.items() if site.op_name == "simt.stmatrix"]
+    # Four warps store four times; each of four 8 x 8 matrices is a pass.
+    assert (counts.requests, counts.wavefronts) == (16, 64)

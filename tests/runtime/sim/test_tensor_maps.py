@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import f32
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.parsing import parse_module
@@ -14,6 +15,7 @@ from tilewright.dialects.simt.structure import KernelOp
 from tilewright.runtime.sim.buffers import Buffer
 from tilewright.runtime.sim.launch import compile_kernel
 from tilewright.runtime.sim.report import Report
+from tilewright.runtime.sim.tensor_maps import MapSpec, make_maps
 
 F32 = np.float32
 
@@ -117,3 +119,24 @@ def test_maps_that_the_driver_refuses() -> None:
     assert isinstance(kernel, KernelOp)
     with pytest.raises(TilewrightError, match="expected 8 sizes and strides of tensor maps, got 0"):
         compile_kernel(kernel).run([Buffer(np.zeros(96, F32)) for _ in range(3)], [0, 0], grid=1)
+
+
+@pytest.mark.parametrize("swizzle", [0, 32])
+def test_boxes_of_three_dims(swizzle: int) -> None:
+    spec = MapSpec("map", 0, f32, (2, 3, 8), swizzle)
+    x = np.arange(4 * 5 * 16, dtype=F32)
+    (tensor,) = make_maps("k", [spec], [Buffer(x)], [4, 5, 12, 5 * 16, 16, 1])
+    wide = np.zeros((24, 25, 36), F32)
+    wide[10:14, 10:15, 10:22] = x.reshape(4, 5, 16)[:, :, :12]
+    for at in ((0, 0, 0), (-1, 3, 8), (3, -2, -4), (5, 0, 0)):
+        i, j, k = (10 + n for n in at)
+        chunks = tensor.read(at)
+        assert np.array_equal(chunks.view(F32).reshape(2, 3, 8), wide[i : i + 2, j : j + 3, k : k + 8])
+        before = x.copy()
+        tensor.write(at, np.full(2 * 3 * 8, -1, F32).view(np.complex128))
+        changed = np.flatnonzero(x != before)
+        assert sorted(tensor.elements(at).tolist()) == changed.tolist()
+        x[:] = before
+    # Chunks of a box that begins at chunk 8, which is row 4: pairs change places in rows 4 to 7 of each eight.
+    places = tensor.box_chunks(8).tolist()
+    assert places == [8 + (n ^ (1 if swizzle and (8 + n) // 8 % 2 else 0)) for n in range(12)]
