@@ -8,14 +8,17 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 WORKERS ?= 2
 PYTEST_FLAGS ?=
+CHECK_FLAGS ?=
+MUTANTS_FLAGS ?=
 FUZZ_CASES ?= 100000
+FUZZ_SECONDS ?= 600
 FUZZ_OUTPUT ?= benchmarks/results/sym-fuzz-$(shell date +%F).json
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz lit lint types format check wheel clean
+.PHONY: help demo test fuzz mutants lit lint types format check check-kernels sanitize wheel clean
 
 help: ## list the targets
-	@grep -hE '^[a-z.]+:.*## ' Makefile | sed -E 's/^([a-z.]+):.*## /\1\t/' | while IFS="$$(printf '\t')" read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
+	@grep -hE '^[a-z.-]+:.*## ' Makefile | sed -E 's/^([a-z.-]+):.*## /\1\t/' | while IFS="$$(printf '\t')" read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
 
 $(STAMP): pyproject.toml
 	@echo "install: $(VENV)"
@@ -31,8 +34,12 @@ test: $(STAMP) ## run all tests; says what it skipped and why
 	@echo "test: pytest"
 	@"$(PY)" -m pytest -q -n $(WORKERS) -rs $(PYTEST_FLAGS)
 
-fuzz: $(STAMP) ## hold the symbolic algebra to its oracles in 100,000 random cases (some minutes)
+fuzz: $(STAMP) ## random programs for every pass (FUZZ_SECONDS, 600), then 100,000 cases of the symbolic algebra
+	@"$(VENV)/bin/tilewright" fuzz --time $(FUZZ_SECONDS) --workers $(WORKERS) --corpus tests/corpus
 	@"$(PY)" -m tests.dialects.sym.fuzz --cases $(FUZZ_CASES) --workers $(WORKERS) --output $(FUZZ_OUTPUT)
+
+mutants: $(STAMP) ## put faults into the compiler one at a time, and see that tests fail (an hour; goes on where it stopped)
+	@"$(PY)" -m tests.mutants --workers $(WORKERS) $(MUTANTS_FLAGS)
 
 lit: $(STAMP) ## run the .mlir tests in processes of their own, as lit does
 	@"$(VENV)/bin/lit" -q tests/filecheck
@@ -52,10 +59,16 @@ format: $(STAMP) ## rewrite files to the style
 
 check: lint types test ## lint, types and test
 
+check-kernels: $(STAMP) ## compile every kernel for sm_80 and sm_90a, hold its machine code to its IR (minutes, later seconds)
+	@"$(PY)" -m tests.kernels.check $(CHECK_FLAGS)
+
+sanitize: $(STAMP) ## run the examples on the GPU under compute-sanitizer
+	@"$(PY)" -m tests.sanitize
+
 wheel: $(STAMP) ## build dist/*.whl
 	@"$(PY)" -m pip wheel --quiet --no-deps --wheel-dir dist .
 	@ls dist/*.whl
 
 clean: ## remove what make, tests and tools leave behind, .venv included
-	@rm -rf .venv build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .coverage
+	@rm -rf .venv build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .coverage .mutants
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

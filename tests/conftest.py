@@ -2,7 +2,7 @@
 
 pytest --slow                    also what takes more than ten seconds
 pytest --require=nvrtc           a skip for want of NVRTC is a failure: for machines that must have it (cxx, gpu alike)
-pytest --profile=deep            more and longer Hypothesis examples (quick, medium, deep)
+pytest --profile=deep            more Hypothesis examples, and more programs for each pass (quick, medium, deep)
 """
 
 from __future__ import annotations
@@ -15,6 +15,11 @@ from importlib.util import find_spec
 
 import hypothesis
 import pytest
+
+from tilewright.api.testing.profiles import set_settings
+
+# The project's own plugin; where Tilewright is installed, pytest has it already, by the same name.
+pytest_plugins = ["tilewright.api.testing.pytest_plugin"]
 
 hypothesis.settings.register_profile("quick", max_examples=25, deadline=None, derandomize=True)
 hypothesis.settings.register_profile("medium", max_examples=250, deadline=None)
@@ -34,7 +39,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    hypothesis.settings.load_profile(str(config.getoption("--profile")))
+    profile = str(config.getoption("--profile"))
+    hypothesis.settings.load_profile(profile)
+    if config.getoption("--tilewright-profile") is None:
+        set_settings(profile=profile)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Programs that failed once come first."""
+    items.sort(key=lambda item: not item.nodeid.startswith("tests/corpus/"))
 
 
 @cache

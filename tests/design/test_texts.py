@@ -17,7 +17,7 @@ from tilewright.passes.verify_dims import VerifyDimsPass
 from tilewright.passes.verify_facts import VerifyFactsPass
 
 TEXTS = sorted((Path(__file__).parents[2] / "docs" / "design" / "ir").glob("*.mlir"))
-SCHEDULED = ("tile_transpose", "tile_softmax", "tile_gemm_scheduled")
+SCHEDULED = ("tile_transpose", "tile_softmax", "tile_gemm_scheduled", "simt_gemm_hopper")
 
 
 def read(text: str, name: str) -> ModuleOp:

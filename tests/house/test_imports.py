@@ -16,6 +16,9 @@ PACKAGE = ROOT / "tilewright"
 ROOMS = ["diagnostics", "dialects", "passes", "lowering", "runtime", "api"]
 """From the ground up: a room imports itself and those before it."""
 
+DOORS = {"targets", "testing"}
+"""Public modules beside the rooms that only name what rooms define; nothing in the package imports them."""
+
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
@@ -46,7 +49,20 @@ def upward_imports(path: Path, room: str) -> list[str]:
 
 def test_rooms_are_those_of_the_package() -> None:
     found = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
-    assert found - {"__init__"} == set(ROOMS)
+    assert found - {"__init__"} - DOORS == set(ROOMS)
+
+
+def test_doors_are_light_and_nothing_within_goes_through_them() -> None:
+    assert [
+        f"{path}:{line}: {name}"
+        for path in MODULES
+        for line, name in imported_modules(path)
+        if path.stem not in DOORS
+        and any(name == f"tilewright.{d}" or name.startswith(f"tilewright.{d}.") for d in DOORS)
+    ] == []
+    for door in (PACKAGE / f"{name}.py" for name in DOORS):
+        if door.exists():
+            assert loaded_after(f"import tilewright.{door.stem}") & {"numpy", "xdsl", "hypothesis"} == set()
 
 
 @pytest.mark.parametrize("room", ROOMS)

@@ -23,7 +23,9 @@ from tilewright.dialects.simt.dialect import Simt
 from tilewright.dialects.simt.structure import KernelOp
 from tilewright.lowering.simt_to_cuda import emit_kernel, emit_module, kernel_symbol
 from tilewright.lowering.simt_to_cuda.arithmetic import ARITHMETIC
+from tilewright.lowering.simt_to_cuda.hopper import HOPPER
 from tilewright.lowering.simt_to_cuda.mathematics import MATHEMATICS
+from tilewright.lowering.simt_to_cuda.matrices import MATRICES
 from tilewright.lowering.simt_to_cuda.names import mangle
 from tilewright.lowering.simt_to_cuda.source import EMITTERS, intrinsics_header
 from tilewright.lowering.simt_to_cuda.structured import STRUCTURED
@@ -66,9 +68,9 @@ def test_every_scalar_op_has_a_case() -> None:
 
 def test_every_simt_op_has_an_emitter() -> None:
     assert {op.name for op in Simt.operations} - {"simt.kernel"} == {
-        op.name for op in STRUCTURED if op.name.startswith("simt.")
+        op.name for op in (*STRUCTURED, *MATRICES, *HOPPER) if op.name.startswith("simt.")
     }
-    assert set(EMITTERS) == {*ARITHMETIC, *MATHEMATICS, *STRUCTURED}
+    assert set(EMITTERS) == {*ARITHMETIC, *MATHEMATICS, *STRUCTURED, *MATRICES, *HOPPER}
 
 
 HOSTILE = ('x"; __trap(); //', "*/ int main() {", "a\nb", "日本", "%s${HOME}", "x" * 400, "")
@@ -101,7 +103,7 @@ def test_an_op_without_cpp_is_an_error_at_the_op() -> None:
   %a, %b = arith.addui_extended %t, %t : i32, i1
 }"""
     module = parsed(text)
-    with pytest.raises(TilewrightError, match=re.escape("simt-to-cuda has no C++ for arith.addui_extended")) as raised:
+    with pytest.raises(TilewrightError, match=re.escape("target cuda has no text for arith.addui_extended")) as raised:
         emit_module(module)
     assert raised.value.location is not None
     assert raised.value.location.line == 3

@@ -44,6 +44,17 @@ def groups(module: ModuleOp) -> list[int]:
     return [len(ops_named(group, "lin.generic")) for group in ops_named(module, "lin.group")]
 
 
+def test_a_producer_may_name_its_dims_in_another_order_than_its_result() -> None:
+    module = program(
+        "(%x: !MM, %y: !MM) -> !MM",
+        f"  %a = lin.generic (i, j) ins(%x[i, j] : !MM) out[j, i] : !MM {body('math.exp')}\n"
+        f"  %b = lin.map ins(%a, %y : !MM, !MM) -> !MM {body('arith.addf', 2)}\n"
+        "  func.return %b : !MM",
+    )
+    after = preserves(FUSE, module, SIZES)
+    assert len(ops_named(after, "lin.generic")) == 1
+
+
 def test_a_group_that_would_wait_for_itself_is_not_made() -> None:
     """a -> matmul -> row sum -> c, and c walks the dims of a: {a, c} would need the sum, which needs a."""
     module = program(

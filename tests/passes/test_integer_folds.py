@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -105,6 +107,17 @@ def test_ceiling_division_is_least_that_reaches(case: tuple[int, int, int]) -> N
     a, b = unsigned(left, width), unsigned(right, width)
     assert ceiling * b >= a
     assert (ceiling - 1) * b < a
+
+
+@given(PAIRS)
+def test_signed_ceiling_division_is_least_that_reaches(case: tuple[int, int, int]) -> None:
+    width, left, right = case
+    ceiling = BINARY[arith.CeilDivSIOp](left, right, width)
+    if right == 0 or (right == -1 and left == -(1 << (width - 1))):
+        assert ceiling is None
+        return
+    assert ceiling is not None
+    assert ceiling - 1 < Fraction(left, right) <= ceiling
 
 
 @given(PAIRS)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 from xdsl.context import Context
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
 
 from tests.passes.support import CONTEXT, make_pass, ops_named, parse
@@ -13,6 +14,7 @@ from tilewright.diagnostics import TilewrightError
 from tilewright.passes.core import TilewrightPass
 from tilewright.passes.pipeline import run_pipeline
 from tilewright.passes.remarks import collecting_remarks, remark
+from tilewright.passes.rewriting import Rewriter, apply_patterns, pattern
 
 TEXT = """func.func @f(%a: i32, %b: i32) -> i32 {
   %x = arith.addi %a, %b : i32
@@ -72,3 +74,22 @@ def test_collectors_nest_and_without_one_remarks_are_dropped() -> None:
         remark(module, "outer", "three")
     assert [r.message for r in outer] == ["one", "three"]
     assert [r.message for r in inner] == ["two"]
+
+
+def test_a_pattern_that_looks_at_an_op_again_does_not_repeat_its_remark() -> None:
+    @pattern(arith.MuliOp)
+    def keep(op: arith.MuliOp, rewriter: Rewriter) -> None:
+        remark(op, "test", "a product stays")
+
+    @pattern(arith.AddiOp)
+    def change(op: arith.AddiOp, rewriter: Rewriter) -> None:
+        rewriter.replace(op, arith.SubiOp(op.lhs, op.rhs))
+
+    module = parse(TEXT)
+    with collecting_remarks() as remarks:
+        apply_patterns(module, (keep, change))
+        remark(ops_named(module, "arith.subi")[0], "test", "a product stays")
+    assert [str(each) for each in remarks] == [
+        "test.mlir:3:3: remark: [test] a product stays",
+        "test.mlir:2:3: remark: [test] a product stays",
+    ]

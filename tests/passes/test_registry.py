@@ -7,11 +7,13 @@ import subprocess
 import sys
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+from tilewright import passes
 from tilewright.diagnostics import TilewrightError
 from tilewright.lowering.registry import LOWERINGS, all_lowerings
 from tilewright.passes import registry
@@ -103,6 +105,44 @@ def test_a_registered_pass_is_found_and_its_name_is_its_own(monkeypatch: pytest.
 
     with pytest.raises(TilewrightError, match="there is a pass count-ops already"):
         register_pass(OtherPass)
+
+
+def test_a_pass_with_options_must_be_a_dataclass_when_it_is_registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_registered", {})
+
+    class ForgetfulPass(TilewrightPass):
+        """Forgot its decorator."""
+
+        name = "forgetful"
+        anchors: ClassVar[tuple[str, ...]] = ("builtin.module",)
+        most: int = 3
+
+        def apply(self, ctx: Context, op: ModuleOp) -> None:
+            pass
+
+    with pytest.raises(TypeError, match=r"ForgetfulPass has options: expected @register_pass above @dataclass"):
+        register_pass(ForgetfulPass)
+
+    class PlainPass(TilewrightPass):
+        """Has no options."""
+
+        name = "plain"
+        anchors: ClassVar[tuple[str, ...]] = ("builtin.module",)
+
+        def apply(self, ctx: Context, op: ModuleOp) -> None:
+            pass
+
+    assert register_pass(PlainPass) is PlainPass
+
+
+def test_every_public_name_is_there_and_documented() -> None:
+    for name in passes.__all__:
+        found = getattr(passes, name)
+        assert name == "LEVELS" or (found.__doc__ or "").strip()
+        assert found is not None
+    assert set(passes.__all__) <= set(dir(passes))
+    with pytest.raises(AttributeError, match="no attribute 'make_tea'"):
+        _ = passes.make_tea
 
 
 def test_a_pass_needs_a_docstring_and_a_proper_name() -> None:

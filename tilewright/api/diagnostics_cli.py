@@ -130,18 +130,18 @@ def ending_in_one_line(console: Console, command: Callable[[], int]) -> int:
             warnings.showwarning = show
             return command()
     except BrokenPipeError:
-        _silence(console.stdout)
+        silence(console.stdout)
         return FAILURE
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _FULL:
-            _silence(console.stdout)
+            silence(console.stdout)
         console.report(error)
         return FAILURE
 
 
-def _silence(stream: TextIO) -> None:
+def silence(stream: TextIO) -> None:
     """Point a closed stream at nothing, so that Python's flush at exit does not complain about it."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

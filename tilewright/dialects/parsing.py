@@ -136,6 +136,24 @@ class LocatedParser(Parser):
         extents = [self._extent(child) for child in children]
         return 1 + sum(size for size, _ in extents), 1 + max((depth for _, depth in extents), default=0)
 
+    def _parse_external_resources(self) -> None:
+        """Read past resources of tools, such as the pipeline in a reproducer; xDSL refuses them."""
+        self.parse_comma_separated_list(self.Delimiter.BRACES, self._parse_external_resource)
+
+    def _parse_external_resource(self) -> None:
+        """Parse `owner: { key: value, ... }`, where a value is a string or a boolean."""
+        self._parse_resource_key()
+        self.parse_comma_separated_list(self.Delimiter.BRACES, self._parse_external_entry)
+
+    def _parse_external_entry(self) -> None:
+        self._parse_resource_key()
+        if self.parse_optional_str_literal() is None:
+            self.parse_boolean()
+
+    def _parse_resource_key(self) -> None:
+        self.parse_identifier_or_str_literal()
+        self.parse_punctuation(":")
+
     def _parse_dense_literal_type(self):  # pyright: ignore[reportUnknownParameterType]  # the overridden method's type is not public
         type = super()._parse_dense_literal_type()
         elements = math.prod(type.get_shape())

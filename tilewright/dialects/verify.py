@@ -34,6 +34,19 @@ def verify_module(module: ModuleOp) -> None:
         raise TilewrightError("the module is nested too deeply to be verified", location_of(module)) from error
 
 
+def verify_function(function: Operation) -> None:
+    """Check one function or kernel as `verify_module` checks all: it sees no values from outside.
+
+    What stands beside it in its module is not looked at, other than where an operation in it asks for a symbol.
+    """
+    try:
+        for region in function.regions:
+            _check_region_dominance(region, set())
+        _verify_op(function)
+    except RecursionError as error:
+        raise TilewrightError("the function is nested too deeply to be verified", location_of(function)) from error
+
+
 def _verify_op(op: Operation) -> None:
     """Verify the operations inside `op`, then `op`.
 

@@ -34,6 +34,8 @@ class HostPlanPass(TilewrightPass):
     """
 
     name: ClassVar[str] = "host-plan"
+    level: ClassVar[str] = "tile"
+    anchors: ClassVar[tuple[str, ...]] = ("builtin.module",)
 
     max_variants: int = 4
 

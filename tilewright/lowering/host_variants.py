@@ -173,8 +173,10 @@ def _magnitude(stride: Expr, facts: Facts) -> Expr:
 
 
 def _vector_relations(launched: Launched, facts: Facts) -> dict[Relation, Answer]:
-    """What makes wide accesses legal: for each buffer that is moved in tiles along a contiguous last dim, that dim's
-    stride is 1, its size, the other strides and the base address are multiples of the vector.
+    """What makes wide accesses legal: of each buffer that is moved in tiles along a contiguous dim.
+
+    That is the last dim, unless the facts name another: its stride is 1; its size, the other strides and the base
+    address are multiples of the vector.
 
     A buffer that can never fit any vector is left out (it is moved element by element), and of the vectors that might
     fit the widest is taken.
@@ -185,10 +187,11 @@ def _vector_relations(launched: Launched, facts: Facts) -> dict[Relation, Answer
         if not type_.rank or type_.strides is None:
             continue
         size = element_bytes(type_.element)
-        tile = _tile_sizes(buffer, type_.rank)[-1]
+        along = _contiguous_dim(type_, facts)
+        tile = _tile_sizes(buffer, type_.rank)[along]
         vector = VECTOR_BYTES // size
         while vector > 1:
-            relations = _vector_of(type_, base, vector, size, facts)
+            relations = _vector_of(type_, base, along, vector, size, facts)
             if tile % vector == 0 and Answer.DISPROVED not in relations.values():
                 result.update(relations)
                 break
@@ -196,11 +199,19 @@ def _vector_relations(launched: Launched, facts: Facts) -> dict[Relation, Answer
     return result
 
 
-def _vector_of(type_: BufType, base: str, vector: int, size: int, facts: Facts) -> dict[Relation, Answer]:
+def _contiguous_dim(type_: BufType, facts: Facts) -> int:
+    """The dim whose stride the facts say is 1, where a schedule asked for it; else the last."""
+    for d, stride in enumerate(type_.strides or ()):
+        if facts.prove(Relation(stride, "==", Expr.const(1))) is Answer.PROVED:
+            return d
+    return type_.rank - 1
+
+
+def _vector_of(type_: BufType, base: str, along: int, vector: int, size: int, facts: Facts) -> dict[Relation, Answer]:
     strides, zero = list(type_.strides or ()), Expr.const(0)
-    one = Relation(strides[-1], "==", Expr.const(1))
+    one = Relation(strides[along], "==", Expr.const(1))
     result = {one: facts.prove(one)}
-    multiples = [(stride, vector) for stride in strides[:-1]] + [(type_.dims[-1], vector)]
+    multiples = [(stride, vector) for d, stride in enumerate(strides) if d != along] + [(type_.dims[along], vector)]
     if base:
         multiples.append((Expr.symbol(base), vector * size))
     for expr, divisor in multiples:

@@ -36,9 +36,10 @@ def variant_symbol(launch: LaunchOp) -> str:
 def instantiate(module: ModuleOp, launch: LaunchOp, arch: str | None = None) -> ModuleOp:
     """A module with the symbols and requirements of `module` and one `tile.kernel`, as the launch wants it.
 
-    The kernel carries the launch's `assumes` and `index_width`, and `arch`, whose instructions a schedule may use; strides of its buffers that the facts prove constant
-    are constants; `bases` names the base address symbol of each argument, for facts about alignment. `launch` is an op
-    of `module` that the host plan has completed, else TilewrightError.
+    The kernel carries the launch's `assumes` and `index_width`, and `arch`, whose instructions a schedule may use;
+    strides of its buffers that the facts prove constant are constants; `bases` names the base address symbol of each
+    argument, for facts about alignment. `launch` is an op of `module` that the host plan has completed, else
+    TilewrightError.
     """
     if launch.index_width is None:
         raise error_at(launch, "expected a launch that the host plan has completed: it has no index_width")

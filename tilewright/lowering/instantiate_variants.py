@@ -26,6 +26,8 @@ class InstantiateVariantsPass(TilewrightPass):
     """
 
     name: ClassVar[str] = "instantiate-variants"
+    level: ClassVar[str] = "tile"
+    anchors: ClassVar[tuple[str, ...]] = ("builtin.module",)
 
     only: str = ""
     arch: str | None = None

@@ -6,7 +6,8 @@ at run time, on a module with one kernel (`instantiate`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -82,23 +83,14 @@ STAGE_ENDS: dict[str, str] = {"tensor": "fuse-groups", "tile": "lin-to-tile", "s
 """Level -> the pass after which a module is at it; `host` and `simt` are the ends of the two lists."""
 
 
-ARCH_PASSES = ("lin-to-tile",)
-"""Passes whose choices depend on the architecture that is compiled for; those of kernels read it off the kernel."""
-
-
-def make_passes(names: Sequence[str], arch: str | None = None) -> list[ModulePass]:
-    """The passes of these names with their default options, for an architecture where one is given.
-
-    TilewrightError for a name that is not known.
-    """
+def make_passes(names: Sequence[str], options: Mapping[str, Mapping[str, Any]] | None = None) -> list[ModulePass]:
+    """The passes of these names, with the `options` for a name or the defaults; TilewrightError for an unknown name."""
     table = {**all_passes(), **all_lowerings()}
     unknown = [name for name in names if name not in table]
     if unknown:
         raise TilewrightError(f"pipeline: there is no pass {unknown[0]}")
-    return [
-        table[name]()(**({"arch": arch} if arch is not None and name in ARCH_PASSES else {}))  # pyright: ignore[reportCallIssue]  # an option of these passes
-        for name in names
-    ]
+    given = options or {}
+    return [table[name]()(**given.get(name, {})) for name in names]
 
 
 def run(
@@ -111,4 +103,5 @@ def run(
     on_after: OnAfter | None = None,
 ) -> None:
     """Run the passes of these names on `module`, in place and in order, for an architecture where one is given."""
-    run_pipeline(module, ctx, make_passes(names, arch), verify_each=verify_each, on_after=on_after)
+    options = None if arch is None else {"lin-to-tile": {"arch": arch}, "instantiate-variants": {"arch": arch}}
+    run_pipeline(module, ctx, make_passes(names, options), verify_each=verify_each, on_after=on_after)

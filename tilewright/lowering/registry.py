@@ -5,17 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tilewright.passes.registry import PassEntry, entries
+from tilewright.passes.registry import LOWERING_NAMES, PassEntry, entries
 
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass
-
-LOWERING_NAMES = (
-    "lin-to-tile",
-    "host-plan",
-    "instantiate-variants",
-    "tile-to-simt",
-)
 
 LOWERINGS: dict[str, PassEntry] = entries(LOWERING_NAMES, "tilewright.lowering")
 """Every lowering by name."""

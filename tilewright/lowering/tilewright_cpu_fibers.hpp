@@ -71,7 +71,7 @@ typedef unsigned long long TwSlot;  // one kernel argument, in its first bytes
 typedef void (*TwCall)(const TwSlot *arguments);
 
 enum TwState { TW_READY, TW_AT_BARRIER, TW_AT_SHUFFLE, TW_ENDED };
-enum TwFault { TW_NO_FAULT, TW_BARRIER_DIVERGENCE, TW_SHUFFLE_DIVERGENCE, TW_DEADLOCK, TW_NO_MEMORY };
+enum TwFault { TW_NO_FAULT, TW_BARRIER_DIVERGENCE, TW_SHUFFLE_DIVERGENCE, TW_DEADLOCK, TW_NO_MEMORY, TW_COPIES_LEFT };
 constexpr int TW_WARP = 32;
 
 struct TwFiber {
@@ -105,7 +105,12 @@ static __thread TwBlock *tw_cpu_block;
 
 static void tw_cpu_fiber() {
   TwBlock *b = tw_cpu_block;
+  tw_cpu_begin_copies();
   b->call(b->arguments);
+  if (tw_cpu_copies_left()) {
+    const int line = tw_cpu_copies[b->current].line;
+    b->report = TwReport{TW_COPIES_LEFT, int(blockIdx.x), b->current, line, b->current, line};
+  }
   b->fibers[b->current].state = TW_ENDED;
   tw_cpu_switch(&b->fibers[b->current].context, &b->scheduler);
   __builtin_unreachable();

@@ -59,7 +59,7 @@ static void tw_cpu_give_back(TwArena *arena) {
 // All numbers of a launch, as the caller passes them.
 struct TwShape {
   int grid, threads, smem_bytes;
-  int waits;  // whether the kernel has barriers or shuffles, and so needs fibers
+  int waits;  // whether threads wait for each other or for copies, and so are fibers
   int workers;
   unsigned int seed;  // of the order of threads; 0 is the order of their numbers
 };
@@ -129,6 +129,7 @@ static void *tw_cpu_work(void *given) {
   free(b.fibers);
   free(b.warps);
   free(b.order);
+  if (s->waits) tw_cpu_free_copies();
   if (arena != nullptr) tw_cpu_give_back(arena);
   return nullptr;
 }

@@ -8,9 +8,6 @@
 // A CUtensorMap, passed by value.
 struct alignas(64) TwTensorMap { unsigned char bytes[128]; };
 
-// The address of a place in shared memory as instructions take it.
-TW_DEVICE unsigned tw_shared_address(const void *p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
-
 // ---- Barriers and fences -------------------------------------------------------------------------------------------
 
 TW_DEVICE void tw_mbar_init(unsigned bar, int arrivals) {

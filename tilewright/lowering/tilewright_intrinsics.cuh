@@ -104,6 +104,14 @@ TW_DEVICE void tw_store(T *p, const T *r) {
     for (int j = 0; j < each; ++j) part[j] = r[i * each + j];
     Word word;
     memcpy(&word, part, bytes);
+#ifdef __CUDACC__
+    // The compiler tears the assignment of a vector into scalars that it may fail to join again (it does where addresses
+    // have 64 bits), but keeps this one, the same store. Which memory a pointer points into is known when it compiles.
+    if (bytes > 4 && __isGlobal(p)) {
+      __stwb(reinterpret_cast<Word *>(p) + i, word);
+      continue;
+    }
+#endif
     reinterpret_cast<Word *>(p)[i] = word;
   }
 }
@@ -151,6 +159,108 @@ TW_DEVICE T tw_shuffle_index(T x, int lane) {
   }
 }
 
+#endif
+
+// ---- Matrices of a warp, asynchronous copies -----------------------------------------------------------------------
+// PTX ISA, ldmatrix, mma.sync and cp.async, sm_80. All lanes of a warp call the first two together; which lane holds which
+// element is in dialects/simt/fragments.py. The host's bodies are in its shim.
+
+#ifdef __CUDACC__
+TW_DEVICE unsigned tw_shared_address(const void *p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
+
+// Count matrices of 8 rows of 16 bytes, whose addresses the lanes hand over; a word of each into the registers r.
+template <int Count, bool Transposed, typename T>
+TW_DEVICE void tw_ldmatrix(T *r, const T *p) {
+  static_assert(Count == 1 || Count == 2 || Count == 4, "1, 2 or 4 matrices");
+  unsigned w[Count];
+  const unsigned at = tw_shared_address(p);
+  if constexpr (Count == 1) {
+    if constexpr (Transposed) {
+      asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];" : "=r"(w[0]) : "r"(at) : "memory");
+    } else {
+      asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];" : "=r"(w[0]) : "r"(at) : "memory");
+    }
+  } else if constexpr (Count == 2) {
+    if constexpr (Transposed) {
+      asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+                   : "=r"(w[0]), "=r"(w[1]) : "r"(at) : "memory");
+    } else {
+      asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+                   : "=r"(w[0]), "=r"(w[1]) : "r"(at) : "memory");
+    }
+  } else if constexpr (Transposed) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3]) : "r"(at) : "memory");
+  } else {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3]) : "r"(at) : "memory");
+  }
+  memcpy(r, w, sizeof w);
+}
+
+// c += a * b. The words of a fragment are pairs of 16-bit elements, or one of 32 bits.
+#define TW_MMA_K16(T, type)                                                                                \
+  TW_DEVICE void tw_mma_m16n8k16(float *c, const T *a, const T *b) {                                       \
+    unsigned x[4], y[2];                                                                                   \
+    memcpy(x, a, sizeof x);                                                                                \
+    memcpy(y, b, sizeof y);                                                                                \
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." type "." type ".f32 "                            \
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                         \
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                                          \
+                 : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]));                      \
+  }                                                                                                        \
+  TW_DEVICE void tw_mma_m16n8k8(float *c, const T *a, const T *b) {                                        \
+    unsigned x[2], y;                                                                                      \
+    memcpy(x, a, sizeof x);                                                                                \
+    memcpy(&y, b, sizeof y);                                                                               \
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32." type "." type ".f32 "                             \
+                 "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"                                     \
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(x[0]), "r"(x[1]), "r"(y));         \
+  }
+#ifdef TW_F16
+TW_MMA_K16(__half, "f16")
+#endif
+#ifdef TW_BF16
+TW_MMA_K16(__nv_bfloat16, "bf16")
+#endif
+#undef TW_MMA_K16
+
+TW_DEVICE void tw_mma_m16n8k8(float *c, const float *a, const float *b) {
+  unsigned x[4], y[2];
+  memcpy(x, a, sizeof x);
+  memcpy(y, b, sizeof y);
+  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+               "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+               : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]));
+}
+
+// Bytes from global to shared memory; with zfill the last Bytes - valid are zeros that nothing is read for. Copies of 16
+// bytes go past the L1 cache.
+template <int Bytes>
+TW_DEVICE void tw_cp_async_zfill(void *to, const void *from, int valid) {
+  const unsigned at = tw_shared_address(to);
+  const size_t source = __cvta_generic_to_global(from);
+  if constexpr (Bytes == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(at), "l"(source), "r"(valid) : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
+                 : : "r"(at), "l"(source), "n"(Bytes), "r"(valid) : "memory");
+  }
+}
+template <int Bytes>
+TW_DEVICE void tw_cp_async(void *to, const void *from) {
+  const unsigned at = tw_shared_address(to);
+  const size_t source = __cvta_generic_to_global(from);
+  if constexpr (Bytes == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(at), "l"(source) : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" : : "r"(at), "l"(source), "n"(Bytes) : "memory");
+  }
+}
+TW_DEVICE void tw_cp_async_commit() { asm volatile("cp.async.commit_group;" : : : "memory"); }
+template <int Pending>
+TW_DEVICE void tw_cp_async_wait() { asm volatile("cp.async.wait_group %0;" : : "n"(Pending) : "memory"); }
 #endif
 
 // ---- Integers ------------------------------------------------------------------------------------------------------
@@ -256,7 +366,15 @@ TW_DEVICE float tw_float(float x) { return x; }
 
 #ifdef TW_F16
 TW_DEVICE float tw_float(__half x) { return __half2float(x); }
+#ifdef TW_MATRIX_INSTRUCTIONS
+TW_DEVICE __half tw_f16(float x) {
+  unsigned short r;
+  asm volatile("cvt.rn.f16.f32 %0, %1;" : "=h"(r) : "f"(x));
+  return __ushort_as_half(r);
+}
+#else
 TW_DEVICE __half tw_f16(float x) { return __float2half_rn(x); }
+#endif
 TW_DEVICE __half tw_f16(double x) { return __double2half(x); }
 TW_DEVICE __half tw_f16(int x) { return __int2half_rn(x); }
 TW_DEVICE __half tw_f16(unsigned int x) { return __uint2half_rn(x); }
@@ -268,7 +386,16 @@ TW_DEVICE __half tw_fma(__half a, __half b, __half c) { return __hfma(a, b, c); 
 
 #ifdef TW_BF16
 TW_DEVICE float tw_float(__nv_bfloat16 x) { return __bfloat162float(x); }
+#ifdef TW_MATRIX_INSTRUCTIONS
+// Not to be moved: ptxas would else merge the conversions of accumulators at a place where it then serialises wgmma.
+TW_DEVICE __nv_bfloat16 tw_bf16(float x) {
+  unsigned short r;
+  asm volatile("cvt.rn.bf16.f32 %0, %1;" : "=h"(r) : "f"(x));
+  return __ushort_as_bfloat16(r);
+}
+#else
 TW_DEVICE __nv_bfloat16 tw_bf16(float x) { return __float2bfloat16_rn(x); }
+#endif
 TW_DEVICE __nv_bfloat16 tw_bf16(double x) { return __double2bfloat16(x); }
 TW_DEVICE __nv_bfloat16 tw_bf16(int x) { return __int2bfloat16_rn(x); }
 TW_DEVICE __nv_bfloat16 tw_bf16(unsigned int x) { return __uint2bfloat16_rn(x); }

@@ -37,20 +37,29 @@ SHARED_LIMITS = {
 SMALLEST_LIMIT = 99 * KIB
 
 
+def shared_limit(arch: str) -> int:
+    """Bytes of shared memory a block may have; of an architecture that is not known here, the least of the known."""
+    return SHARED_LIMITS.get(arch, SMALLEST_LIMIT)
+
+
 @dataclass(frozen=True)
 class AllocateSharedPass(TilewrightPass):
     """Gives every shared buffer its byte offset, one after the other, within what `arch` allows a block.
 
+    `limit`, in bytes, stands for what the architecture allows.
     Relies on the layouts of shared buffers. A kernel that needs more is an error that shows the sum.
     """
 
     name = "allocate-shared"
+    level = "tile"
     arch: str = "sm_80"
+    limit: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in kernels_of(op):
             arch = self.arch if kernel.arch is None else kernel.arch.data
-            limit = SHARED_LIMITS.get(arch, SMALLEST_LIMIT)
+            limit = shared_limit(arch) if self.limit is None else self.limit
+            who = arch if self.limit is None else "the limit"
             room = _Room()
             for channel in [o for o in kernel.walk() if isinstance(o, ChannelOp)]:
                 self._place_channel(channel, room)
@@ -67,7 +76,7 @@ class AllocateSharedPass(TilewrightPass):
                 raise error_at(
                     kernel,
                     f"@{kernel.sym_name.data} needs {' + '.join(room.parts)} = {room.end} bytes of shared memory, "
-                    f"{arch} allows {limit}",
+                    f"{who} allows {limit}",
                 )
             if room.parts:
                 remark(kernel, self.name, f"{room.end} bytes of shared memory")

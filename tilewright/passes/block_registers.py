@@ -12,6 +12,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from tilewright.dialects.sym import ApplyOp, Expr
 from tilewright.dialects.tile.compute import MmaOp
 from tilewright.dialects.tile.copies import CopyOp
+from tilewright.dialects.tile.gathers import GatherOp
 from tilewright.dialects.tile.structure import AllocOp, ForOp
 from tilewright.dialects.tile.types import buf_type
 from tilewright.passes.core import TilewrightPass, error_at
@@ -25,11 +26,12 @@ class BlockRegistersPass(TilewrightPass):
 
     The copies that fill the operands and the mma move into `tile.for %kk = 0 to size step depth unroll n`, on fragments
     of `depth` elements along the summed dim: what a thread keeps of them are a few registers, reused for every
-    accumulator it has. Relies on each operand being filled by one copy in the mma's block and read by nothing else;
-    other multiplications are left as they are.
+    accumulator it has. Relies on each operand being filled by one copy in the mma's block and read by nothing else,
+    from a buffer that nothing writes in between; other multiplications are left as they are.
     """
 
     name = "block-registers"
+    level = "tile"
     depth: int = 1
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -44,7 +46,7 @@ class BlockRegistersPass(TilewrightPass):
             return
         fills = [_only_fill(value, mma) for value in (mma.lhs, mma.rhs)]
         if fills[0] is None or fills[1] is None or mma.lhs is mma.rhs or not mma.reduced_dims:
-            remark(mma, self.name, "left whole: an operand is not filled by one copy of its own")
+            remark(mma, self.name, "left whole: an operand is not filled by one copy of its own that may move")
             return
         summed = mma.reduced_dims[-1]
         size = mma.sizes[summed]
@@ -103,4 +105,14 @@ def _only_fill(fragment: SSAValue, mma: MmaOp) -> CopyOp | None:
         return None
     alloc = fragment.owner
     together = fill[0].parent is mma.parent and isinstance(alloc, AllocOp) and alloc.parent is mma.parent
-    return fill[0] if together else None
+    return fill[0] if together and not _is_overwritten(fill[0], mma) else None
+
+
+def _is_overwritten(fill: CopyOp, mma: MmaOp) -> bool:
+    """Whether something between a copy and the multiplication after it, in one block, writes what the copy reads."""
+    op = fill.next_op
+    while op is not None and op is not mma:
+        if any(isinstance(o, CopyOp | GatherOp) and o.target is fill.source for o in op.walk()):
+            return True
+        op = op.next_op
+    return op is None

@@ -35,6 +35,7 @@ class CancelMovementPass(TilewrightPass):
     """
 
     name = "cancel-movement"
+    level = "tensor"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         apply_patterns(op, PATTERNS, erase_dead=True)

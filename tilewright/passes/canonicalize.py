@@ -22,6 +22,7 @@ class CanonicalizePass(TilewrightPass):
     """
 
     name = "canonicalize"
+    level = "any"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         canonicalize(op)

@@ -48,6 +48,7 @@ class ChooseMmaPass(TilewrightPass):
     """
 
     name = "choose-mma"
+    level = "tile"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in kernels_of(op):
@@ -146,7 +147,7 @@ def mapped_dim(copy: CopyOp, scopes: KernelScopes) -> int | None:
 
 
 def unmapped(copy: CopyOp, scopes: KernelScopes) -> str | None:
-    """Why a tensor map cannot move a tile between global memory and panels of swizzled shared memory; None if it can."""
+    """Why a tensor map cannot move a tile between global memory and swizzled shared memory; None if it can."""
     type_, tile = _global_type(copy), copy.tile_type
     along = mapped_dim(copy, scopes)
     if along is None:

@@ -40,6 +40,7 @@ class CoalescePass(TilewrightPass):
     """
 
     name = "coalesce"
+    level = "tile"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in kernels_of(op):

@@ -24,6 +24,7 @@ class CsePass(TilewrightPass):
     """
 
     name = "cse"
+    level = "any"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         eliminate_common_subexpressions(op)

@@ -34,6 +34,7 @@ class DecomposePass(TilewrightPass):
     """
 
     name = "decompose"
+    level = "tensor"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         apply_patterns(op, (_decompose,))

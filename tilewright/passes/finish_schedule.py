@@ -32,6 +32,7 @@ class FinishSchedulePass(TilewrightPass):
     """
 
     name = "finish-schedule"
+    level = "tile"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in kernels_of(op):

@@ -36,6 +36,7 @@ class FuseElementwisePass(TilewrightPass):
     """
 
     name = "fuse-elementwise"
+    level = "tensor"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.walk():

@@ -31,6 +31,7 @@ class FuseGroupsPass(TilewrightPass):
     """
 
     name = "fuse-groups"
+    level = "tensor"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.walk():

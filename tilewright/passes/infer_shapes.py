@@ -34,6 +34,7 @@ class InferShapesPass(TilewrightPass):
     """
 
     name = "infer-shapes"
+    level = "tensor"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         raise_faults(op, open_sizes=True)

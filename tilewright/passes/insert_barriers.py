@@ -22,6 +22,7 @@ class InsertBarriersPass(TilewrightPass):
     """
 
     name = "insert-barriers"
+    level = "tile"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in kernels_of(op):

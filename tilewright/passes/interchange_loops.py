@@ -5,17 +5,36 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.sym.analysis import value_symbol
-from tilewright.dialects.tile.compute import MapOp, MmaOp
-from tilewright.dialects.tile.copies import CopyOp
+from tilewright.dialects.tile.compute import MapOp, MmaOp, ReduceOp
+from tilewright.dialects.tile.copies import CopyOp, FillOp
+from tilewright.dialects.tile.gathers import GatherOp
 from tilewright.dialects.tile.structure import ForOp
 from tilewright.passes.core import TilewrightPass
 from tilewright.passes.element_size import bytes_of
 from tilewright.passes.remarks import remark
-from tilewright.passes.tile_analysis import KernelScopes, contiguous_dim, global_side, kernels_of
+from tilewright.passes.tile_analysis import KernelScopes, buf, contiguous_dim, global_side, kernels_of, space
+
+COMBINATIONS = (
+    arith.AddfOp,
+    arith.MulfOp,
+    arith.MaximumfOp,
+    arith.MinimumfOp,
+    arith.AddiOp,
+    arith.MuliOp,
+    arith.MaxSIOp,
+    arith.MinSIOp,
+    arith.MaxUIOp,
+    arith.MinUIOp,
+    arith.AndIOp,
+    arith.OrIOp,
+    arith.XOrIOp,
+)
+"""Ops that may combine many values in any order."""
 
 
 @dataclass(frozen=True)
@@ -23,11 +42,13 @@ class InterchangeLoopsPass(TilewrightPass):
     """Orders perfectly nested loops over summed dims so that the innermost walks along contiguous global memory.
 
     Such loops come from reduction iterators, whose combination may be done in any order; only nests whose body
-    accumulates (`tile.mma`, or a `tile.map` that reads what it writes) are touched, and only loops whose bounds do not
-    depend on each other. Results may differ in the last bits.
+    accumulates (`tile.mma`, `tile.reduce`, or a `tile.map` that adds to what it holds, multiplies it, or takes the
+    greater or lesser) are touched, and only loops whose bounds do not depend on each other. Results may differ in the
+    last bits.
     """
 
     name = "interchange-loops"
+    level = "tile"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in kernels_of(op):
@@ -67,22 +88,66 @@ def perfect_nest(loop: ForOp) -> list[ForOp]:
 
 
 def accumulates(loop: ForOp) -> bool:
-    """Whether all that a loop's body leaves behind is an accumulation."""
-    for op in loop.body.block.walk():
+    """Whether the turns of a loop may run in any order, since accumulations are all that they leave behind.
+
+    A buffer from outside that a turn writes is either an accumulator, which one op of the body combines with something
+    and no other op touches, or it is written anew before the turn reads it.
+    """
+    body = loop.body.block
+    touched: dict[SSAValue, list[Operation]] = {}
+    for op in body.walk():
         if isinstance(op, CopyOp) and op.spaces[1] == "global":
             return False
-        if isinstance(op, MapOp) and not _is_local(op, loop) and not set(op.outputs) <= set(op.inputs):
+        for value in set(op.operands):
+            owner = value.owner
+            if space(value) in ("shared", "fragment") and isinstance(owner, Operation) and owner.parent is not body:
+                touched.setdefault(value, []).append(op)
+    for buffer, users in touched.items():
+        if not any(buffer in written(op) for op in users):
+            continue
+        first = users[0]
+        if not (first.parent is body and overwrites(first, buffer)) and not (
+            len(users) == 1 and combines(first, buffer)
+        ):
             return False
-    return any(isinstance(op, MmaOp | MapOp) for op in loop.body.block.walk())
+    return any(isinstance(op, MmaOp | MapOp) for op in body.walk())
 
 
-def _is_local(op: MapOp, loop: ForOp) -> bool:
-    """Whether a map writes only fragments that are made anew in each turn."""
-    for value in op.outputs:
-        owner = value.owner
-        if not isinstance(owner, Operation) or owner.parent is not loop.body.block:
-            return False
-    return True
+def written(op: Operation) -> list[SSAValue]:
+    """The buffers that an op writes."""
+    if isinstance(op, CopyOp | GatherOp | FillOp | ReduceOp):
+        return [op.target]
+    if isinstance(op, MapOp):
+        return list(op.outputs)
+    return [op.acc] if isinstance(op, MmaOp) else []
+
+
+def overwrites(op: Operation, buffer: SSAValue) -> bool:
+    """Whether an op writes all of a buffer and reads nothing of it."""
+    if isinstance(op, FillOp | GatherOp):
+        return op.target is buffer
+    if isinstance(op, CopyOp):
+        return op.target is buffer and not op.target_offsets and op.tile_type.sizes == buf(buffer).sizes
+    return isinstance(op, MapOp) and buffer in op.outputs and buffer not in op.inputs and not op.valid.data
+
+
+def combines(op: Operation, buffer: SSAValue) -> bool:
+    """Whether an op makes of each element its combination with something else, such that the order does not matter."""
+    if isinstance(op, MmaOp):
+        return op.acc is buffer and buffer not in (op.lhs, op.rhs)
+    if isinstance(op, ReduceOp):
+        return op.target is buffer and op.source is not buffer
+    if not isinstance(op, MapOp):
+        return False
+    read = [(n, dims) for n, (value, dims) in enumerate(op.mapped_inputs) if value is buffer]
+    made = [(n, dims) for n, (value, dims) in enumerate(op.mapped_outputs) if value is buffer]
+    if len(read) != 1 or len(made) != 1 or read[0][1] != made[0][1]:
+        return False
+    body = op.body.block
+    argument, last = body.args[read[0][0]], body.last_op
+    assert last is not None
+    step = last.operands[made[0][0]].owner
+    return isinstance(step, COMBINATIONS) and argument in step.operands and len(list(argument.uses)) == 1
 
 
 def contiguous_bytes(loop: ForOp, scopes: KernelScopes) -> int:

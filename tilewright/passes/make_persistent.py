@@ -23,12 +23,13 @@ from tilewright.passes.tile_analysis import kernels_of
 class MakePersistentPass(TilewrightPass):
     """Lets a block compute one tile after the other, in an order that shares operands in the cache.
 
-    The kernel is launched with as many blocks as run at once; block b takes the tiles b, b + blocks, ..., in a raster of
-    `group` rows. Copies for the next tile can then run while the last one is stored. Only kernels with a product on
+    The kernel is launched with as many blocks as run at once; block b takes the tiles b, b + blocks, ..., in a raster
+    of `group` rows. Copies for the next tile can then run while the last one is stored. Only kernels with a product on
     matrix instructions are changed, whose blocks fill a processor each. Relies on `choose-mma`.
     """
 
     name = "make-persistent"
+    level = "tile"
     group: int = 8
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

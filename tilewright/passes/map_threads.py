@@ -30,11 +30,12 @@ class MapThreadsPass(TilewrightPass):
 
     The widest fragment (the accumulators, if there is a product) decides; the others take the entries of their
     iteration dims, so that a value and what it is combined with sit in the same thread. Thread numbers run along the
-    first dim; `coalesce` turns them. `threads` bounds the block size. Where matrix instructions multiply, they say which
-    thread holds which accumulator, and all fragments follow.
+    first dim; `coalesce` turns them. `threads` bounds the block size. Where matrix instructions multiply, they say
+    which thread holds which accumulator, and all fragments follow.
     """
 
     name = "map-threads"
+    level = "tile"
     threads: int = MAX_THREADS
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -13,15 +13,15 @@ from xdsl.ir import Operation, SSAValue
 from tilewright.dialects.assembly import i64_attr
 from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.gathers import GatherOp
-from tilewright.dialects.tile.structure import AllocOp, ForOp, KernelOp
+from tilewright.dialects.tile.structure import AllocOp, ForOp
 from tilewright.dialects.tile.types import AnyDistribution, strided
 from tilewright.passes.bank_conflicts import tile_wavefronts
 from tilewright.passes.core import TilewrightPass
 from tilewright.passes.element_size import bytes_of
 from tilewright.passes.layout_rewrite import set_type
 from tilewright.passes.remarks import remark
-from tilewright.passes.tile_analysis import kernels_of
-from tilewright.passes.vectorise import ACCESS_BYTES
+from tilewright.passes.tile_analysis import KernelScopes, kernels_of
+from tilewright.passes.vectorise import ACCESS_BYTES, check_access_bytes
 
 PADS = (0, 1, 2, 4, 8, 16)
 """Elements added to a row that are tried."""
@@ -36,8 +36,12 @@ class Access:
     sizes: tuple[int, ...]
     axis: int | None
     times: int
+    starts: tuple[int, ...]
+    """For each dim a power of two that divides where the copy starts in the buffer, for certain."""
     wide: bool = True
     """Whether one access may take several elements; a gather stores one by one."""
+    access_bytes: int = ACCESS_BYTES
+    """The widest access of the device."""
 
     def width(self, strides: Sequence[int], element_bytes: int) -> int:
         """The widest access that a layout allows: along the access's own dim, else along the dim of stride 1."""
@@ -48,7 +52,7 @@ class Access:
             axis = next((d for d, s in enumerate(strides) if s == 1 and self.dims[d].vector > 1), None)
         if axis is None or strides[axis] != 1:
             return 1
-        width = min(self.dims[axis].vector, ACCESS_BYTES // element_bytes)
+        width = min(self.dims[axis].vector, self.access_bytes // element_bytes, self.starts[axis])
         while width > 1 and any(s % width for d, s in enumerate(strides) if d != axis):
             width //= 2
         return width
@@ -74,15 +78,20 @@ class PadSharedPass(TilewrightPass):
     """
 
     name = "pad-shared"
+    level = "tile"
+    access_bytes: int = ACCESS_BYTES
+    """The widest access, in bytes."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        check_access_bytes(op, self.name, self.access_bytes)
         for kernel in kernels_of(op):
+            scopes = KernelScopes(kernel)
             for alloc in [o for o in kernel.walk() if isinstance(o, AllocOp)]:
                 if alloc.type.space.data == "shared" and alloc.type.layout_is_open:
-                    self._choose(alloc, kernel)
+                    self._choose(alloc, scopes)
 
-    def _choose(self, alloc: AllocOp, kernel: KernelOp) -> None:
-        accesses = accesses_of(alloc.res, kernel)
+    def _choose(self, alloc: AllocOp, scopes: KernelScopes) -> None:
+        accesses = accesses_of(alloc.res, scopes, self.access_bytes)
         if not accesses:
             return
         type_ = alloc.type
@@ -137,22 +146,39 @@ def candidates(sizes: Sequence[int]) -> list[tuple[int, ...]]:
     return found
 
 
-def accesses_of(buffer: SSAValue, kernel: KernelOp) -> list[Access]:
+def accesses_of(buffer: SSAValue, scopes: KernelScopes, access_bytes: int = ACCESS_BYTES) -> list[Access]:
     """How the kernel's copies use a shared buffer; empty while some distribution is undecided."""
     found: list[Access] = []
     for use in buffer.uses:
         copy = use.operation
         if isinstance(copy, GatherOp) and copy.dist is not None:
-            found.append(Access(copy, copy.dist.dims, copy.tile_type.sizes, None, static_trips(copy), wide=False))
+            sizes = copy.tile_type.sizes
+            starts = (1,) * len(sizes)
+            found.append(Access(copy, copy.dist.dims, sizes, None, static_trips(copy), starts, wide=False))
         if not isinstance(copy, CopyOp):
             continue
         dist = copy.distribution
         if dist is None:
             return []
         # A staging copy's vectors run along the dim of its global access, a fragment's along the contiguous dim.
-        axis = copy.vector_dim if "global" in copy.spaces else None
-        found.append(Access(copy, dist.dims, copy.tile_type.sizes, axis, static_trips(copy)))
+        axis = copy.vector_dim if "global" in copy.spaces and copy.tile_type.rank else None
+        trips, starts = static_trips(copy), starts_of(copy, buffer, scopes)
+        found.append(Access(copy, dist.dims, copy.tile_type.sizes, axis, trips, starts, access_bytes=access_bytes))
     return found
+
+
+def starts_of(copy: CopyOp, buffer: SSAValue, scopes: KernelScopes) -> tuple[int, ...]:
+    """For each dim the greatest power of two, up to a wide access, that divides a copy's offset into a buffer."""
+    offsets = list(copy.source_offsets if copy.source is buffer else copy.target_offsets)
+    if not offsets:
+        return (ACCESS_BYTES,) * copy.tile_type.rank
+    found: list[int] = []
+    for value in offsets:
+        start, divisor = scopes.at(copy).expr(value), ACCESS_BYTES
+        while not scopes.divides(copy, start, divisor):
+            divisor //= 2
+        found.append(divisor)
+    return tuple(found)
 
 
 def static_trips(copy: Operation) -> int:

@@ -10,6 +10,7 @@ from xdsl.passes import ModulePass
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.verify import verify_module
+from tilewright.passes.statistics import running_pass
 
 OnAfter = Callable[[ModulePass, ModuleOp], None]
 """Called after each pass with the pass and the module as it is then."""
@@ -29,7 +30,8 @@ def run_pipeline(
     `on_after` is called after each pass, before that check, so that a broken module can be looked at.
     """
     for each in passes:
-        each.apply(ctx, module)
+        with running_pass(each.name):
+            each.apply(ctx, module)
         if on_after is not None:
             on_after(each, module)
         if verify_each:

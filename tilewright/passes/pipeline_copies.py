@@ -20,7 +20,7 @@ from tilewright.dialects.tile.channels import (
 from tilewright.dialects.tile.compute import MmaOp
 from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.structure import AllocOp, ForOp, KernelOp
-from tilewright.passes.allocate_shared import SHARED_LIMITS, SMALLEST_LIMIT, dense_bytes
+from tilewright.passes.allocate_shared import dense_bytes, shared_limit
 from tilewright.passes.choose_mma import only_fill, unmapped
 from tilewright.passes.core import TilewrightPass, error_at
 from tilewright.passes.remarks import remark
@@ -41,6 +41,7 @@ class PipelineCopiesPass(TilewrightPass):
     """
 
     name = "pipeline-copies"
+    level = "tile"
     stages: int = 0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -73,7 +74,7 @@ class PipelineCopiesPass(TilewrightPass):
             for part in o.type.parts
         )
         arch = "" if kernel.arch is None else kernel.arch.data
-        room = SHARED_LIMITS.get(arch, SMALLEST_LIMIT) - SPARE_BYTES - others
+        room = shared_limit(arch) - SPARE_BYTES - others
         stages = self.stages or max(1, min(8, room // slot))
         lag = 1 if stages > 1 else 0
         channel = ChannelOp(channel_type(stages, types))

@@ -38,6 +38,7 @@ class PromoteToSharedPass(TilewrightPass):
     """
 
     name = "promote-to-shared"
+    level = "tile"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in kernels_of(op):

@@ -27,6 +27,7 @@ class ProveBoundsPass(TilewrightPass):
     """
 
     name = "prove-bounds"
+    level = "tile"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in kernels_of(op):

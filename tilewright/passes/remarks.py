@@ -29,6 +29,9 @@ class Remark:
         return text if self.location is None else f"{self.location}: {text}"
 
 
+_RECENT = 256
+"""How many of the last remarks a new one is compared with."""
+
 # A context variable, so that two threads or tasks that compile at once keep their remarks apart.
 _collector: ContextVar[list[Remark] | None] = ContextVar("tilewright_remarks", default=None)
 
@@ -45,7 +48,13 @@ def collecting_remarks() -> Generator[list[Remark]]:
 
 
 def remark(op: Operation, pass_name: str, message: str) -> None:
-    """Say in one line what was done, or not done and why, at `op`."""
+    """Say in one line what was done, or not done and why, at `op`.
+
+    Patterns look at an op again when something around it changed; a remark that was made at that place is not repeated.
+    """
     remarks = _collector.get()
-    if remarks is not None:
-        remarks.append(Remark(pass_name, message, location_of(op)))
+    if remarks is None:
+        return
+    made = Remark(pass_name, message, location_of(op))
+    if made.location is None or made not in remarks[-_RECENT:]:
+        remarks.append(made)

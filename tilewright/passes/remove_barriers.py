@@ -10,6 +10,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
+from tilewright.dialects.sym import ApplyOp
 from tilewright.dialects.tile.compute import ReduceOp
 from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.gathers import GatherOp
@@ -39,11 +40,12 @@ class RemoveBarriersPass(TilewrightPass):
 
     Walks through the kernel with every loop run zero, one and two times stand for all executions: what happens between
     two barriers spans at most two turns of a loop whose body has one, and a body without one is seen with itself. Two
-    accesses conflict when one writes, unless they are the same copy, in which each thread writes its own elements every
-    time.
+    accesses conflict when one writes, unless they are the same copy to the same place, in which each thread writes its
+    own elements every time.
     """
 
     name = "remove-barriers"
+    level = "tile"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in kernels_of(op):
@@ -106,6 +108,15 @@ def walk(block: Block, turns: dict[ForOp, int]) -> Iterator[Event]:
             yield Event(op, op.target, True)
 
 
+def moves(event: Event) -> bool:
+    """Whether an access may go to another place of its buffer each time, by offsets that are no constants."""
+    op = event.op
+    if not isinstance(op, CopyOp):
+        return False
+    offsets = op.source_offsets if op.source is event.buffer else op.target_offsets
+    return any(not isinstance(v.owner, ApplyOp) or v.owner.operands for v in offsets)
+
+
 def has_hazard(path: Sequence[Event], removed: set[Operation]) -> bool:
     """Whether two conflicting accesses meet with no barrier between them, when the barriers in `removed` are gone."""
     since: list[Event] = []
@@ -115,7 +126,8 @@ def has_hazard(path: Sequence[Event], removed: set[Operation]) -> bool:
                 since.clear()
             continue
         for earlier in since:
-            if earlier.buffer is event.buffer and earlier.op is not event.op and (earlier.writes or event.writes):
+            same = earlier.op is event.op and not moves(event)
+            if earlier.buffer is event.buffer and not same and (earlier.writes or event.writes):
                 return True
         since.append(event)
     return False

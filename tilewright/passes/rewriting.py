@@ -28,6 +28,7 @@ from xdsl.utils.exceptions import DiagnosticException, VerifyException
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.location import location_of
 from tilewright.passes.effects import is_dead
+from tilewright.passes.statistics import count_statistic, current_pass
 
 _OpT = TypeVar("_OpT", bound=Operation)
 _OpCoT = TypeVar("_OpCoT", bound=Operation, covariant=True)
@@ -67,7 +68,15 @@ class Pattern(Generic[_OpCoT]):
 def pattern(
     *op_classes: type[_OpT],
 ) -> Callable[[Callable[[_OpT, Rewriter], None]], Pattern[_OpT]]:
-    """Declare a function `(op, rewriter) -> None` a rewrite pattern of ops of these classes and their subclasses."""
+    """Declare a function `(op, rewriter) -> None` a rewrite pattern of ops of these classes and their subclasses.
+
+    Without a class it looks at every op: `@pattern()`. The function's name is the pattern's, in errors and statistics.
+    It inspects `op`, and either does nothing or changes IR through the rewriter (`replace`, `insert`, `erase`,
+    `inline_block`, ...; what it changes directly, such as an attribute, it tells by `notify_op_modified`).
+    """
+    for each in op_classes:
+        if not isinstance(each, type):  # pyright: ignore[reportUnnecessaryIsInstance]  # a decorator without its ()
+            raise TypeError(f"expected classes of ops as in @pattern(AddOp), got {each!r}")
 
     def declare(function: Callable[[_OpT, Rewriter], None]) -> Pattern[_OpT]:
         name = getattr(function, "__name__", "pattern")
@@ -88,6 +97,7 @@ class _Driver:
         self.erased: set[Operation] = set()
         self.rewrites = 0
         self.recent: deque[str] = deque(maxlen=_RECENT)
+        self.times: Counter[str] = Counter()
         self.matched: Operation | None = None
         self.enqueue_changes = True
 
@@ -150,6 +160,7 @@ class _Driver:
     def count(self, name: str, limit: int, op: Operation) -> None:
         self.rewrites += 1
         self.recent.append(name)
+        self.times[name] += 1
         if self.rewrites > limit:
             seen = Counter(self.recent).most_common()
             names = ", ".join(f"{name} ({times} of the last {len(self.recent)})" for name, times in seen)
@@ -224,8 +235,19 @@ def apply_patterns(
     visited. `erase_dead`: also erase ops whose results nobody uses and that have no effect. An op that a rewrite
     inserts gets the location of the op that was matched, unless it has one. Raises TilewrightError at the op
     concerned when a pattern raises, and, naming the patterns that still fire, after `max_rewrites` rewrites (10,000
-    by default, or 8 for each op of a larger module).
+    by default, or 8 for each op of a larger module). Rewrites are counted by pattern as statistics of the pass that
+    runs, dead ops that are erased as `erase_dead`.
     """
     if max_rewrites is None:
         max_rewrites = max(_LEAST_LIMIT, _REWRITES_PER_OP * sum(1 for _ in root.walk()))
-    return _Driver(tuple(patterns), erase_dead=erase_dead).run(root, limit=max_rewrites, recursive=recursive)
+    patterns = tuple(patterns)
+    for each in patterns:
+        if not isinstance(each, Pattern):  # pyright: ignore[reportUnnecessaryIsInstance]  # a function that is not declared
+            raise TypeError(f"expected patterns as @pattern(AddOp) declares them, got {each!r}")
+    driver = _Driver(patterns, erase_dead=erase_dead)
+    changed = driver.run(root, limit=max_rewrites, recursive=recursive)
+    pass_name = current_pass()
+    if pass_name is not None:
+        for name, times in driver.times.items():
+            count_statistic(pass_name, name, times)
+    return changed

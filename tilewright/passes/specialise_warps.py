@@ -34,6 +34,7 @@ class SpecialiseWarpsPass(TilewrightPass):
     """
 
     name = "specialise-warps"
+    level = "tile"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in kernels_of(op):
@@ -99,8 +100,10 @@ def _via(copy: CopyOp) -> str:
 
 
 def _slice(block: Block, keep: set[Operation], drop: set[Operation], producer: bool) -> None:
-    """Erase, last first, what one side does not need: for the producer all but `keep` and what it uses; for the consumer
-    `drop` and what is then unused."""
+    """Erase, last first, what one side does not need.
+
+    The producer needs `keep` and what that uses; the consumer all but `drop` and what is then unused.
+    """
     for op in reversed(list(block.ops)):
         for region in op.regions:
             for inner in region.blocks:

@@ -38,11 +38,13 @@ class StageResultsPass(TilewrightPass):
 
     The ops after the loop of the product (loads of biases and the like, maps, the stores) move into a loop over panels
     of `columns`, unrolled, on slices of the accumulators: a thread needs the registers of one panel at a time. A store
-    of 16-bit results that a tensor map can make goes through a channel of two slots, written by matrix stores; others
-    stay stores of the threads. Relies on `choose-mma`; an epilogue that reduces along the columns is left whole.
+    of 16-bit results goes through a channel of two slots, written by matrix stores, from which tensor maps store it,
+    or where they cannot the threads, side by side. Relies on `choose-mma`; an epilogue that reduces along the columns
+    is left whole.
     """
 
     name = "stage-results"
+    level = "tile"
     columns: int = 64
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -194,12 +196,16 @@ class _Cut:
         if why is None and along is not None and not scopes.divides(store, type_.dims[along], ALIGNMENT // size):
             # Tensor maps cut a row at 16 bytes, not at an element.
             why = f"a row of {type_.dims[along]} may be no multiple of {ALIGNMENT} bytes"
-        if why is None and (size != 2 or along != tile.rank - 1):
-            why = "no rows of 16-bit elements"
-        if why is not None or along is None:
-            remark(store, StageResultsPass.name, f"stored by the threads: {why}")
+        last = tile.rank - 1
+        one_matrix = tile.rank >= 2 and tile.count == tile.sizes[-2] * tile.sizes[-1]
+        if size != 2 or not one_matrix or tile.sizes[last] * size != SWIZZLE:
+            remark(
+                store, StageResultsPass.name, f"stored from registers: no panel of {SWIZZLE} bytes of 16-bit elements"
+            )
             return
-        slot = buf_type(tile.sizes, tile.element, "shared", SwizzledLayout(IntAttr(SWIZZLE), IntAttr(along)))
+        if why is None and along != last:
+            why = "its rows are not contiguous"
+        slot = buf_type(tile.sizes, tile.element, "shared", SwizzledLayout(IntAttr(SWIZZLE), IntAttr(last)))
         panels = store.parent_op()
         assert isinstance(panels, ForOp)
         turns = 1 if panels.unroll is None else panels.unroll.value.data
@@ -214,15 +220,22 @@ class _Cut:
         acquire, receive = AcquireOp(channel.res), ReceiveOp(channel.res)
         lag = 1 if channel.type.stages.data > 1 else 0
         fill = CopyOp(store.source, [], acquire.buffers[0], [], via="stmatrix")
-        drain = CopyOp(receive.buffers[0], [], store.target, store.target_offsets, bounds=store.bound_words, via="tma")
-        new = [acquire, fill, PublishOp(channel.res), receive, drain, ReleaseOp(channel.res, lag)]
-        for each in (channel, *new):
+        via = "tma" if why is None else None
+        drain = CopyOp(receive.buffers[0], [], store.target, store.target_offsets, bounds=store.bound_words, via=via)
+        new = [fill, PublishOp(channel.res), receive, drain, ReleaseOp(channel.res, lag)]
+        for each in (channel, acquire, *new):
             each.location = store.location
+        # The wait for a slot comes before the panel is computed: its barrier would else separate a conversion to 16
+        # bits from the store that packs two of them into a register.
+        start = block.first_op
+        assert start is not None
+        block.insert_op_before(acquire, start)
         block.insert_ops_before(new, store)
         store.detach()
         store.erase()
         assert panels.parent is not None
-        last = ReleaseOp(channel.res)
-        last.location = store.location
-        panels.parent.insert_op_after(last, panels)
-        remark(fill, StageResultsPass.name, "stored through shared memory by tensor maps")
+        end = ReleaseOp(channel.res)
+        end.location = store.location
+        panels.parent.insert_op_after(end, panels)
+        how = "by tensor maps" if why is None else f"by the threads: {why}"
+        remark(fill, StageResultsPass.name, f"stored through shared memory, {how}")

@@ -43,7 +43,9 @@ def spread_threads(
     """
     spread = [DimDistribution(1, 1, v) for v in vectors]
     product, local = product_of(kernel), summed_dims(kernel, dims)
-    settled: set[int] = set(local)
+    # A dim that a fragment has twice cannot be spread: the same threads would have to hold both.
+    twice = {d for own in dims.dims.values() for d in own if d is not None and own.count(d) > 1}
+    settled: set[int] = local | twice
     anchors = sorted(dims.fragments(), key=lambda v: -buf(v).count)
     if product is not None:
         anchors.insert(0, product.acc)

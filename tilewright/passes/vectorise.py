@@ -16,7 +16,7 @@ from tilewright.dialects.sym.analysis import value_symbol
 from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import DimDistribution, distributed
-from tilewright.passes.core import TilewrightPass
+from tilewright.passes.core import TilewrightPass, error_at
 from tilewright.passes.element_size import bytes_of
 from tilewright.passes.layout_rewrite import spread_fragments, spread_of, thread_count
 from tilewright.passes.remarks import remark
@@ -39,7 +39,7 @@ ACCESS_BYTES = 16
 
 @dataclass(frozen=True)
 class VectorisePass(TilewrightPass):
-    """Makes accesses to global memory up to 16 bytes wide where alignment and size are proved; others stay as they are.
+    """Widens accesses to global memory to up to `access_bytes` where alignment and size are proved; others stay.
 
     A copy is moved `width` elements at a time along a dim of stride 1 when width divides the other strides, the offsets
     and the size (where it is clipped), and the base address is a multiple of the access. The fragments' layouts get
@@ -48,8 +48,12 @@ class VectorisePass(TilewrightPass):
     """
 
     name = "vectorise"
+    level = "tile"
+    access_bytes: int = ACCESS_BYTES
+    """The widest access, in bytes."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        check_access_bytes(op, self.name, self.access_bytes)
         for kernel in kernels_of(op):
             threads = thread_count(kernel)
             if threads is None:
@@ -71,7 +75,7 @@ class VectorisePass(TilewrightPass):
                 continue
             fragment = copy.target if copy.spaces[1] == "fragment" else copy.source
             for axis, d in enumerate(dims.dims[fragment]):
-                width = 0 if d is None else provable_width(copy, axis, scopes)
+                width = 0 if d is None else provable_width(copy, axis, scopes, self.access_bytes)
                 if d is not None and width > 1:
                     wide.append((copy, axis, d))
                     wanted[d] = min(wanted.get(d, width), width)
@@ -80,7 +84,7 @@ class VectorisePass(TilewrightPass):
             narrow = stored_dims(kernel, dims, scopes)
             for d in dims.dims[product.acc]:
                 if d is not None and d not in narrow:
-                    wanted.setdefault(d, ACCESS_BYTES // bytes_of(buf(product.acc).element))
+                    wanted.setdefault(d, self.access_bytes // bytes_of(buf(product.acc).element))
         if not wanted:
             return
         vectors = [fitting_width(wanted.get(d, 1), size) for d, size in enumerate(dims.sizes)]
@@ -98,7 +102,7 @@ class VectorisePass(TilewrightPass):
             return
         sizes, dist = copy.tile_type.sizes, list(copy.dist.dims)
         for axis in reversed(range(len(sizes))):
-            width = provable_width(copy, axis, scopes)
+            width = provable_width(copy, axis, scopes, self.access_bytes)
             if width > 1:
                 widened = widen(dist, sizes, axis, width)
                 if widened[axis].vector > 1:
@@ -118,7 +122,13 @@ def set_width(copy: CopyOp, width: int, axis: int) -> None:
         copy.properties.pop("along", None)
 
 
-def provable_width(copy: CopyOp, axis: int, scopes: KernelScopes) -> int:
+def check_access_bytes(op: ModuleOp, pass_name: str, access_bytes: int) -> None:
+    """Raise unless the width of an access is one that IR can have: a power of two up to 16 bytes, and 8 for an f64."""
+    if access_bytes not in (8, 16):
+        raise error_at(op, f"{pass_name}: expected access_bytes to be 8 or 16, got {access_bytes}")
+
+
+def provable_width(copy: CopyOp, axis: int, scopes: KernelScopes, access_bytes: int = ACCESS_BYTES) -> int:
     """Elements of the widest access along a dim of a copy with global memory that is aligned and inside for certain."""
     side = global_side(copy)
     if side is None:
@@ -131,7 +141,7 @@ def provable_width(copy: CopyOp, axis: int, scopes: KernelScopes) -> int:
         return 1
     base = base_symbol(copy, buffer)
     scope = scopes.at(copy)
-    width = ACCESS_BYTES // bytes_of(type_.element)
+    width = access_bytes // bytes_of(type_.element)
     while width > 1:
         size = bytes_of(type_.element) * width
         aligned = base is None or scopes.divides(copy, base, size)

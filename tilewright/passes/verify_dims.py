@@ -20,6 +20,7 @@ class VerifyDimsPass(TilewrightPass):
     """
 
     name = "verify-dims"
+    level = "any"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         raise_faults(op)

@@ -25,6 +25,7 @@ class VerifyFactsPass(TilewrightPass):
     """
 
     name = "verify-facts"
+    level = "tile"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in kernels_of(op):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
@@ -61,8 +62,14 @@ LEVELS: dict[str, Level] = {
 STAGES = ("free", "scheduled")
 
 
+class _AnyLevel(TilewrightPass, ABC):
+    """What the class `VerifyLevelPass` says of itself, whose `level` is an option: an instance checks one level."""
+
+    level = "any"
+
+
 @dataclass(frozen=True)
-class VerifyLevelPass(TilewrightPass):
+class VerifyLevelPass(_AnyLevel):
     """Checks that the program holds only what its level allows; changes nothing.
 
     `stage=scheduled`, of the tile level, also checks that no decision is open: an op that has decisions to make has a
@@ -72,7 +79,7 @@ class VerifyLevelPass(TilewrightPass):
 
     name = "verify-level"
 
-    level: str
+    level: str = field()  # pyright: ignore[reportIncompatibleVariableOverride]  # `field()`: no default is inherited
     """tensor, tile, simt or host."""
     stage: str = "free"
     """free, or scheduled (tile level)."""
@@ -86,10 +93,10 @@ class VerifyLevelPass(TilewrightPass):
             raise TilewrightError(f"verify-level: stage scheduled is a stage of level tile, got level {self.level}")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        misplaced = list(_misplaced(op, self.level))
-        if misplaced:
-            first, problem = misplaced[0]
-            raise error_at(first, problem + _and_more(len(misplaced) - 1))
+        wrong = list(misplaced(op, self.level))
+        if wrong:
+            first, problem = wrong[0]
+            raise error_at(first, problem + _and_more(len(wrong) - 1))
         if self.stage == "scheduled":
             gaps = list(schedule_gaps(op))
             if gaps:
@@ -121,7 +128,7 @@ def _allows(allowed: frozenset[str], name: str) -> bool:
     return name in allowed or name.partition(".")[0] in allowed
 
 
-def _misplaced(module: ModuleOp, level_name: str) -> Iterator[tuple[Operation, str]]:
+def misplaced(module: ModuleOp, level_name: str) -> Iterator[tuple[Operation, str]]:
     """Each op that may not stand where it stands, with the message; the inside of such an op is not looked at."""
     level = LEVELS[level_name]
 

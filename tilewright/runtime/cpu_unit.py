@@ -21,9 +21,12 @@ import numpy as np
 from xdsl.ir import Attribute
 
 from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.simt.async_copy import CpAsyncOp, CpAsyncWaitOp
+from tilewright.dialects.simt.matrix import LdmatrixOp, MmaSyncOp
 from tilewright.dialects.simt.structure import KernelOp
 from tilewright.dialects.simt.sync import BarrierOp, ShuffleOp
 from tilewright.lowering.simt_to_cuda import kernel_symbol
+from tilewright.lowering.simt_to_cuda.fragment_maps import fragment_maps
 from tilewright.runtime.numerics import storage_dtype
 from tilewright.runtime.object_cache import load_or_compile
 
@@ -31,10 +34,12 @@ MAX_WORKERS: Final = 32
 MAX_SMEM_BYTES: Final = 233472
 """Length of `tw_smem` in the shim."""
 
-_HEADERS = ("shim", "fibers", "launch")
+_HEADERS = ("shim", "copies", "fibers", "matrices", "launch")
+_WAITING = (BarrierOp, ShuffleOp, LdmatrixOp, MmaSyncOp, CpAsyncOp, CpAsyncWaitOp)
+"""Ops for which the threads of a block have to be fibers."""
 _SLOT_BYTES = 8
 _FAULT_WORDS = 6
-_DIVERGENCE, _SHUFFLE_DIVERGENCE, _DEADLOCK, _NO_MEMORY = 1, 2, 3, 4
+_DIVERGENCE, _WARP_DIVERGENCE, _DEADLOCK, _NO_MEMORY, _COPIES_LEFT = 1, 2, 3, 4, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +61,7 @@ class CpuKernel:
     threads: int
     smem_bytes: int
     waits: bool
-    """Whether the kernel has barriers or shuffles."""
+    """Whether its threads wait for each other or for copies."""
     entry: Any
     """The function of the shared object."""
 
@@ -67,7 +72,8 @@ class CpuKernel:
 
         `workers` is the number of threads that share the blocks (by default one a core); `seed` other than 0 makes the
         threads of a block run in a random order. Raises TilewrightError for a barrier that not all threads of a block
-        reach, a shuffle that not all lanes of a warp take part in, and numbers that do not fit their parameters.
+        reach, a shuffle or product that not all lanes of a warp take part in, copies that a thread does not wait for,
+        and numbers that do not fit their parameters.
         """
         if len(pointers) != self.pointers or len(scalars) != len(self.types):
             expected = f"{self.pointers} pointers and {len(self.types)} scalars"
@@ -95,11 +101,14 @@ class CpuKernel:
         one, two = f"thread {thread} waits at line {line} of the source", f"thread {other} at line {other_line}"
         if fault == _DIVERGENCE:
             return f"{where}: barrier divergence: {one}, {two}"
-        if fault == _SHUFFLE_DIVERGENCE:
-            return f"{where}: shuffle divergence in a warp: {one}, {two}"
+        if fault == _WARP_DIVERGENCE:
+            return f"{where}: divergence in a warp: {one}, {two}"
         if fault == _DEADLOCK:
             others = "" if other == thread else f", {two}"
             return f"{where}: deadlock: {one} for lanes of its warp that do not come{others}"
+        if fault == _COPIES_LEFT:
+            copies = f"copies that it has not waited for, the last from line {line} of the source"
+            return f"{where}: thread {thread} ends with {copies}"
         return f"@{self.name}: no memory for the stacks of {self.threads} threads"
 
 
@@ -142,7 +151,8 @@ def unit_text(sources: Sequence[CpuSource]) -> str:
 def cpu_shim() -> str:
     """The headers that stand in front of the sources: the words of CUDA, fibers, and the launch."""
     folder = files("tilewright.lowering")
-    return "\n".join(folder.joinpath(f"tilewright_cpu_{part}.hpp").read_text(encoding="utf-8") for part in _HEADERS)
+    parts = [folder.joinpath(f"tilewright_cpu_{part}.hpp").read_text(encoding="utf-8") for part in _HEADERS]
+    return "\n".join([fragment_maps(), *parts])
 
 
 def worker_count() -> int:
@@ -163,7 +173,7 @@ def _kernel(kernel: KernelOp, library: ctypes.CDLL, number: int) -> CpuKernel:
         len(kernel.pointers),
         kernel.threads.value.data,
         kernel.smem.value.data,
-        any(isinstance(op, BarrierOp | ShuffleOp) for op in kernel.walk()),
+        any(isinstance(op, _WAITING) for op in kernel.walk()),
         entry,
     )
 

@@ -50,20 +50,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuModuleGetFunction": (c_void_p, c_void_p, c_char_p),
     "cuFuncSetAttribute": (c_void_p, c_int, c_int),
     "cuOccupancyMaxActiveBlocksPerMultiprocessor": (c_void_p, c_void_p, c_int, c_size_t),
-    "cuTensorMapEncodeTiled": (
-        c_void_p,
-        c_int,
-        c_uint,
-        c_void_p,
-        c_void_p,
-        c_void_p,
-        c_void_p,
-        c_void_p,
-        c_int,
-        c_int,
-        c_int,
-        c_int,
-    ),  # fmt: skip
+    "cuTensorMapEncodeTiled": (c_void_p, c_int, c_uint, *(c_void_p,) * 5, *(c_int,) * 4),
     "cuLaunchKernel": (c_void_p, *(c_uint,) * 7, c_void_p, c_void_p, c_void_p),
 }
 

@@ -52,12 +52,34 @@ class CompileError(TilewrightError):
 def compile_cubin(source: str, arch: str, options: tuple[str, ...] = ()) -> CompiledKernel:
     """Compile CUDA C++ for `arch` (`sm_80`, `sm_90a`, ...) to a cubin. `options` follow the fixed ones and replace
     those of the same name. Raises `CompileError` with the first error of the log and the line of source it is at;
-    `TilewrightError` when NVRTC or its headers are missing. May be called from several threads at once."""
+    `TilewrightError` when NVRTC or its headers are missing. May be called from several threads at once.
+
+    Launch bounds that name threads alone leave the number of blocks at a time to ptxas, which now and then spills a few
+    bytes to make room for one more block. What spills is compiled once more for one block at a time, with all registers
+    that it can have, and that is kept if it spills less."""
     if not re.fullmatch(r"sm_[0-9]{2,3}[af]?", arch):
         raise TilewrightError(f"architecture: expected sm_<number> such as sm_80 or sm_90a, got {arch!r}")
     reason = nvrtc_unavailable_reason()
     if reason is not None:
         raise TilewrightError(reason)
+    compiled = _compile(source, arch, options)
+    if _spilled(compiled):
+        roomy = _THREADS_ALONE.sub(r"__launch_bounds__(\1, 1)", source)
+        if roomy != source:
+            compiled = min(compiled, _compile(roomy, arch, options), key=_spilled)
+    return compiled
+
+
+_THREADS_ALONE = re.compile(r"\b__launch_bounds__\((\d+)\)")
+
+
+def _spilled(compiled: CompiledKernel) -> int:
+    """Bytes a thread that the kernels of a cubin store and load for want of registers."""
+    return sum(each.spill_store_bytes + each.spill_load_bytes for each in compiled.resources.values())
+
+
+def _compile(source: str, arch: str, options: tuple[str, ...]) -> CompiledKernel:
+    """One run of NVRTC."""
     api = _load()
     arguments = [option.encode() for option in command_line(arch, options)]
     program: Any = _checked(api.nvrtcCreateProgram(source.encode(), b"kernel.cu", 0, [], []), "create a program")

@@ -22,6 +22,8 @@ from tilewright.dialects.simt.structure import KernelOp
 from tilewright.dialects.sym import Relation, RequireOp, SymbolOp
 from tilewright.lowering import pipelines
 from tilewright.lowering.instantiate import instantiate, variant_symbol
+from tilewright.lowering.targets.limits import cuda_limits
+from tilewright.passes.pipeline import run_pipeline
 from tilewright.runtime.plan import HostPlan, Site
 from tilewright.runtime.plan_code import expressions_function
 
@@ -144,7 +146,7 @@ class CompiledEntry:
                 kernels.append(copy_op(self.lower(site).kernel))
                 continue
             module = instantiate(self.planned[0], site.launch, self.arch)
-            pipelines.run(module, self.context, _up_to(pipelines.TILE, pipelines.STAGE_ENDS[level]))
+            self._schedule(module, _up_to(pipelines.TILE, pipelines.STAGE_ENDS[level]))
             kernels.extend(copy_op(op) for op in module.ops if not isinstance(op, SymbolOp | RequireOp))
         symbols = [copy_op(op) for op in self.planned[0].ops if isinstance(op, SymbolOp | RequireOp)]
         return str(ModuleOp([*symbols, *kernels]))
@@ -154,10 +156,14 @@ class CompiledEntry:
         pipelines.run(module, self.context, names, arch=self.arch)
         return module
 
+    def _schedule(self, module: ModuleOp, names: Sequence[str]) -> None:
+        """Run passes of the tile pipeline within the limits of the architecture."""
+        run_pipeline(module, self.context, pipelines.make_passes(names, cuda_limits(self.arch).pass_options()))
+
     def _lower(self, site: Site) -> Lowered:
         module = instantiate(self.planned[0], site.launch, self.arch)
         name = variant_symbol(site.launch)
-        pipelines.run(module, self.context, pipelines.TILE)
+        self._schedule(module, pipelines.TILE)
         kernel = next((op for op in module.ops if isinstance(op, KernelOp)), None)
         if kernel is None:
             raise TilewrightError(f"@{name}: the tile pipeline left no simt.kernel", location_of(site.launch))

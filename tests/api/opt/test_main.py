@@ -2,79 +2,18 @@
 
 from __future__ import annotations
 
-import io
 import os
 import shlex
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from xdsl.context import Context
-from xdsl.dialects.builtin import FunctionType, ModuleOp, UnitAttr
-from xdsl.passes import ModulePass
-from xdsl.utils.exceptions import PassFailedException
 
 import tilewright
-from tilewright.api.opt.main import main, split_input
-from tilewright.diagnostics import TilewrightError, TilewrightWarning
-from tilewright.passes.registry import register_pass
-from tilewright.passes.remarks import remark
-
-IDENTITY = "func.func @f(%a: i32) -> i32 {\n  func.return %a : i32\n}\n"
-PRINTED = "builtin.module {\n  func.func @f(%a: i32) -> i32 {\n    func.return %a : i32\n  }\n}\n"
-
-
-@register_pass
-@dataclass(frozen=True)
-class Misbehave(ModulePass):
-    """Does one of the things that a pass must not do, or should say."""
-
-    name = "test-misbehave"
-    how: str = "mark"
-    times: int = 1
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        function = next(iter(op.body.block.ops))
-        inner = function.regions[0].block.first_op
-        assert inner is not None
-        match self.how:
-            case "mark":
-                for number in range(self.times):
-                    function.attributes[f"mark{number}"] = UnitAttr()
-            case "remark":
-                remark(inner, self.name, "left alone: it is tiny")
-            case "error":
-                raise TilewrightError("the tile does not fit")
-            case "fail":
-                raise PassFailedException("no way\nto go on")
-            case "crash":
-                raise KeyError("lost")
-            case "break":
-                function.properties["function_type"] = FunctionType.from_lists([], [])
-            case "warn":
-                import warnings
-
-                warnings.warn("slow road taken", TilewrightWarning, stacklevel=1)
-            case _:
-                raise ValueError(self.how)
-
-
-def run(*argv: str, text: str = IDENTITY) -> tuple[int, str, str]:
-    """Run the tool on `text` as standard input; return exit code, standard output and standard error."""
-    out, err = io.StringIO(), io.StringIO()
-    return main(argv, io.StringIO(text), out, err), out.getvalue(), err.getvalue()
-
-
-def one_line_of(err: str) -> str:
-    """Return the diagnostic of a failed run: one line, or that line with the source and a caret."""
-    lines = err.splitlines()
-    assert len(lines) == 1 or (len(lines) == 3 and lines[2].strip() == "^")
-    assert "Traceback" not in err
-    return lines[0]
-
+from tests.api.opt.support import IDENTITY, PRINTED, one_line_of, run
+from tilewright.api.opt.main import split_input
 
 # --- results
 
@@ -145,7 +84,14 @@ def test_pipelines(pipeline: str) -> None:
         ("builtin.modul(cse)", 1, "'builtin.modul' cannot hold passes; did you mean 'builtin.module'?"),
         ("builtin.module(cse", 19, "expected ')', got the end"),
         ("builtin.module", 15, "expected '(' after 'builtin.module', got the end"),
-        ("builtin.module(" * 200, 33 * len("builtin.module(") + 1, "anchors are nested more than 32 deep"),
+        ("builtin.module(" * 200, 16, "'builtin.module' cannot stand in 'builtin.module': a module is the outermost"),
+        ("func.func(cse,builtin.module(cse))", 15, "'builtin.module' cannot stand in 'func.func'"),
+        ("builtin.module(func.func(any(cse)))", 26, "'any' cannot stand in 'func.func': functions and kernels do not"),
+        ("any(any(func.func(cse)))", 9, "'func.func' cannot stand in 'any'"),
+        ("func.func{x=1}(cse)", 1, "'func.func' takes no options"),
+        ("func.func(cse,lin-to-tile)", 15, "pass 'lin-to-tile' cannot run on 'func.func': it runs on 'builtin.module'"),
+        ("tile.kernel(tile-to-simt)", 13, "pass 'tile-to-simt' cannot run on 'tile.kernel'"),
+        ("builtin.module(any(host-plan))", 20, "pass 'host-plan' cannot run on 'any'"),
         ("cse{x='abc}", 7, "expected a closing quote"),
     ],
 )
@@ -215,7 +161,11 @@ def test_version_help_and_lists() -> None:
     [
         ("error", "error: pass 'test-misbehave': the tile does not fit"),
         ("fail", "error: pass 'test-misbehave': no way to go on"),
-        ("crash", "error: internal error: KeyError: 'lost' (a bug in Tilewright; --debug shows the traceback)"),
+        (
+            "crash",
+            "error: pass 'test-misbehave': KeyError: 'lost' (this is a bug in the pass; --debug shows the traceback, "
+            "--crash-reproducer=FILE writes the input of the pass)",
+        ),
     ],
 )
 def test_failing_passes(how: str, message: str) -> None:
@@ -231,6 +181,13 @@ def test_a_pass_that_breaks_the_module_is_named_and_located() -> None:
     assert line.endswith("(after pass 'test-misbehave')")
 
 
+@pytest.mark.parametrize("more", [(), ("--print-ir-after-all",), ("--print-op-generic",)])
+def test_what_cannot_be_printed_is_one_line(more: tuple[str, ...]) -> None:
+    code, out, err = run("-p", "test-misbehave{how=unprintable}", *more)
+    assert (code, out) == (1, "")
+    assert one_line_of(err).startswith("error: 'builtin.module' cannot be printed: AttributeError")
+
+
 def test_without_verify_each_only_the_end_is_verified() -> None:
     code, _, err = run("-p", "test-misbehave{how=break},test-misbehave", "--no-verify-each")
     assert code == 1
@@ -241,7 +198,7 @@ def test_debug_shows_the_traceback() -> None:
     code, _, err = run("-p", "test-misbehave{how=crash}", "--debug")
     assert code == 1
     assert "Traceback (most recent call last)" in err
-    assert err.splitlines()[-1].startswith("error: internal error: KeyError")
+    assert err.splitlines()[-1].startswith("error: pass 'test-misbehave': KeyError")
 
 
 def test_a_fault_in_the_text_has_a_caret() -> None:

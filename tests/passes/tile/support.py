@@ -11,7 +11,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from tests.passes.support import CONTEXT, parse, random_inputs
+from tests.passes.support import CONTEXT, parse
 from tilewright.api.build import build_module
 from tilewright.api.tensor import Tensor
 from tilewright.dialects.host.ops import FuncOp
@@ -25,8 +25,9 @@ from tilewright.passes.remarks import Remark, collecting_remarks
 from tilewright.passes.verify_dims import VerifyDimsPass
 from tilewright.passes.verify_facts import VerifyFactsPass
 from tilewright.runtime.arguments import intake
-from tilewright.runtime.backends.base import ALIGNMENT, aligned_empty, layouts, scalar_value, take_arguments
+from tilewright.runtime.backends.base import aligned_empty, layouts, scalar_value, take_arguments
 from tilewright.runtime.backends.sim import buffer_of
+from tilewright.runtime.inputs import make_inputs
 from tilewright.runtime.plan import HostPlan, Site
 from tilewright.runtime.plan_code import expressions_function
 from tilewright.runtime.reference import ReferenceValue, compare, run_reference
@@ -162,8 +163,7 @@ class Lowering:
 
     def inputs(self, sizes: Mapping[str, int], seed: int = 0) -> list[Array]:
         """Random arguments of these sizes at aligned addresses."""
-        found = random_inputs(self.function, dict(sizes), np.random.default_rng(seed))
-        return [aligned(array) for array in found]
+        return make_inputs(self.function, sizes, seed)
 
     def assert_right(self, sizes: Mapping[str, int], variant: str | None = None, strided: bool = False) -> Call:
         """Run on random arguments without a fault of any kind, with results within the bounds of the reference."""
@@ -176,15 +176,6 @@ class Lowering:
             mismatch = compare(got, want)
             assert mismatch is None, f"result {number}, {where}: {mismatch}"
         return call
-
-
-def aligned(array: Array) -> Array:
-    """The same array at an address that 256 divides."""
-    room = np.empty(array.nbytes + ALIGNMENT, np.uint8)
-    start = -room.ctypes.data % ALIGNMENT
-    made = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-    made[...] = array
-    return made
 
 
 def spread(array: Array) -> Array:
@@ -211,7 +202,7 @@ def preserves(source: Tensor | Sequence[Tensor], sizes: Sequence[Mapping[str, in
     name = function.sym_name.data
     runs: list[tuple[list[Array], list[ReferenceValue]]] = []
     for number, each in enumerate(sizes):
-        inputs = random_inputs(function, dict(each), np.random.default_rng(number))
+        inputs = make_inputs(function, each, number)
         runs.append((inputs, run_reference(module, name, inputs, dict(each))))
     tiled = module.clone()
     run_pipeline(tiled, CONTEXT, pipelines.make_passes(pipelines.TENSOR[:-1]), verify_each=True, on_after=check_facts)

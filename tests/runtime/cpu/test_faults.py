@@ -126,7 +126,7 @@ def fault_of(kernel: CpuKernel) -> str:
         ),
         (
             "%a = simt.shuffle xor %t, 1", "%b = simt.shuffle xor %t, 1",
-            r"@k: block 0: shuffle divergence in a warp: thread 0 waits at line \d+ .*, thread 31 at line \d+",
+            r"@k: block 0: divergence in a warp: thread 0 waits at line \d+ .*, thread 31 at line \d+",
         ),
         (
             "%a = simt.shuffle xor %t, 1", "simt.barrier",

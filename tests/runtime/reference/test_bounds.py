@@ -215,3 +215,18 @@ def test_a_wrong_shape_or_dtype_is_a_mismatch() -> None:
     (reference,) = run("(%x: !A) -> !R", SUM, [np.ones((2, 3), np.float32)])
     assert compare(np.ones(3, np.float32), reference) is not None
     assert compare(np.full(2, 3.0), reference) is not None
+
+
+@pytest.mark.parametrize("op", ["math.tanh", "math.erf", "math.sin", "math.cos"])
+def test_a_function_of_bounded_range_may_be_nan_where_a_partial_sum_may_overflow(op: str) -> None:
+    """largest - largest + largest - largest is 0 in some orders, inf - inf in others."""
+    largest = np.finfo(np.float32).max
+    x = np.array([[largest, -largest, largest, -largest]], np.float32)
+    body = (
+        "%s = lin.reduce sum %x axes [1] : !A -> !R\n"
+        f"%r = lin.map ins(%s : !R) -> !R {{\n^bb0(%p: f32):\n%q = {op} %p : f32\nlin.yield %q : f32\n}}\n"
+        "func.return %r : !R"
+    )
+    (reference,) = run("(%x: !A) -> !R", body, [x])
+    assert_within(np.array([np.nan], np.float32), reference)
+    assert_within(np.array([0.0], np.float32), reference)

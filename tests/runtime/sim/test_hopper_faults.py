@@ -9,7 +9,7 @@ import pytest
 from tests.runtime.sim.ring_gemm import Gemm, line_of, planted
 from tilewright.diagnostics import TilewrightError
 
-LANDINGS = ("late", "eager")
+LANDINGS = ("latest", "earliest")
 
 
 def kinds_at(report: Any) -> dict[str, set[int]]:

@@ -48,7 +48,7 @@ def product(
     element: str,
     majors: tuple[str, str],
     swizzles: tuple[int, int],
-    landing: Any = "late",
+    landing: Any = "latest",
 ) -> tuple[np.ndarray[Any, Any], Report]:
     """a (64, k) times b (k, n) on one warpgroup; accumulators are stored by what the dialect says of their places."""
     k, n = b.shape
@@ -175,7 +175,7 @@ def test_products_of_every_layout(element: str, k: int, n: int, majors: Any, swi
     # Small integers: products and sums are exact in any order, and tf32 loses nothing.
     random = np.random.default_rng(n + k)
     a, b = (random.integers(-8, 9, shape).astype(DTYPES[element]) for shape in ((64, k), (k, n)))
-    for landing in ("late", "eager"):
+    for landing in ("latest", "earliest"):
         c, report = product(a, b, element, majors, swizzles, landing)
         assert not report.diagnostics, [str(d) for d in report.diagnostics]
         assert np.array_equal(c, a.astype(np.float32) @ b.astype(np.float32))

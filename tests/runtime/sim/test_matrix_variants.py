@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,6 @@ from tilewright.dialects.parsing import parse_module
 from tilewright.dialects.registry import make_context
 from tilewright.dialects.simt.wgmma import WgmmaOp
 from tilewright.lowering import pipelines
-from tilewright.passes.pipeline_copies import PipelineCopiesPass
 from tilewright.runtime.backends.host import HostLaunch
 from tilewright.runtime.backends.sim import SimBackend, buffer_of
 from tilewright.runtime.plan import Site
@@ -102,7 +101,7 @@ class Checked(SimBackend):
             program = compile_kernel(kernel, "check", aliased=False)
             buffers = [buffer_of(tensor) for tensor in each.tensors]
             results: list[bytes] = []
-            for landing in ("late", "eager"):
+            for landing in ("latest", "earliest"):
                 report = program.run(
                     buffers, each.scalars, grid=each.grid, map_sizes=each.map_sizes, landing=landing, seed=5
                 )
@@ -137,9 +136,9 @@ def test_tiles_and_epilogues(program: str, tile: str) -> None:
 def test_stages_with_and_without_roles(monkeypatch: pytest.MonkeyPatch, without: tuple[str, ...], stages: int) -> None:
     make = pipelines.make_passes
 
-    def some(names: Sequence[str], arch: str | None = None) -> list[Any]:
-        passes = make([name for name in names if name not in without], arch)
-        return [PipelineCopiesPass(stages=stages) if isinstance(p, PipelineCopiesPass) else p for p in passes]
+    def some(names: Sequence[str], options: Mapping[str, Mapping[str, Any]] | None = None) -> list[Any]:
+        given = {**(options or {}), "pipeline-copies": {"stages": stages}}
+        return make([name for name in names if name not in without], given)
 
     monkeypatch.setattr(pipelines, "make_passes", some)
     check("plain", "64x64")

@@ -81,7 +81,7 @@ SIZES = [(64, 64, 64), (1, 8, 8), (1, 136, 72), (100, 72, 200), (130, 136, 8), (
 
 
 @pytest.mark.parametrize(("m", "n", "k"), SIZES)
-@pytest.mark.parametrize("landing", ["late", "eager"])
+@pytest.mark.parametrize("landing", ["latest", "earliest"])
 @pytest.mark.parametrize("blocks", [1, 3])
 def test_products_agree_with_the_reference(m: int, n: int, k: int, landing: str, blocks: int) -> None:
     a, b = inputs(m, n, k)
@@ -102,7 +102,7 @@ def test_products_agree_with_the_reference(m: int, n: int, k: int, landing: str,
     n=st.integers(1, 18).map(lambda x: 8 * x),
     k=st.integers(0, 34).map(lambda x: 8 * x),
     blocks=st.integers(1, 6),
-    landing=st.sampled_from(["late", "eager"]),
+    landing=st.sampled_from(["latest", "earliest"]),
     seed=st.none() | st.integers(0, 99),
 )
 @settings(max_examples=12, deadline=None, derandomize=True)
@@ -132,7 +132,7 @@ def test_the_kernel_of_the_design_document() -> None:
     a, b = inputs(m, n, k)
     down, across, steps = -(-m // 128), -(-n // 256), -(-k // 64)
     program = compile_kernel(kernel, "check", aliased=False)
-    for landing in ("late", "eager"):
+    for landing in ("latest", "earliest"):
         c = np.zeros((m, n), BF16)
         report = program.run(
             [Buffer(x.reshape(-1)) for x in (a, b, c)],

@@ -51,7 +51,7 @@ simt.kernel @copy(%tx: !simt.tmap<[4, 8], f32>, %ty: !simt.tmap<[4, 8], f32>,
 
 
 def copy(
-    i: int, j: int, *, place: str = "%c0", columns: int = 12, stride: int = 16, landing: Any = "late", offset: int = 0
+    i: int, j: int, *, place: str = "%c0", columns: int = 12, stride: int = 16, landing: Any = "latest", offset: int = 0
 ) -> tuple[Any, Any, Any, Report]:
     module = parse_module(COPY.replace("PLACE", place), "copy.mlir", make_context())
     module.verify()
@@ -67,7 +67,7 @@ def copy(
     return inside, y.reshape(5, stride), z.reshape(4, 8), report
 
 
-@pytest.mark.parametrize("landing", ["late", "eager"])
+@pytest.mark.parametrize("landing", ["latest", "earliest"])
 @pytest.mark.parametrize(("i", "j"), [(0, 0), (2, 4), (4, 8), (-2, -4), (9, 0), (0, 16), (-8, 0)])
 def test_boxes_at_the_edges(i: int, j: int, landing: Any) -> None:
     x, y, z, report = copy(i, j, landing=landing)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from typing import NoReturn
+from typing import Literal, NoReturn
 
 from tilewright.diagnostics import TilewrightError
 
 BACKENDS = ("auto", "cuda", "cpu", "sim", "reference")
+LANES = ("ordinary", "special")
 
 _EPILOG = """examples:
   tilewright run softmax.mlir                            choose sizes, make inputs, run, print shapes and times
@@ -16,6 +17,7 @@ _EPILOG = """examples:
   tilewright run gemm.mlir --dim M=100 --bisect-shapes   which symbolic size a wrong result comes from
   tilewright compile gemm.mlir --arch sm_90a -o gemm     plan, CUDA source, cubins and a manifest
   tilewright explain-shapes softmax.mlir                 shapes, symbols, and which checks a call makes
+  tilewright fuzz --pass vectorise --time 60             random programs, before and after a pass
   tilewright doctor                                      what this machine has, and what to do about the rest
   tilewright cache stats                                 the folder of compiled kernels
 """
@@ -40,6 +42,18 @@ class CliArguments(argparse.Namespace):
     output: str | None
     source_only: bool
     action: str
+    lane: Literal["ordinary", "special", "both"]
+    passes: list[str]
+    load: list[str]
+    examples: int | None
+    time: float | None
+    workers: int | None
+    fuzz_seed: int | None
+    level: str | None
+    after: str | None
+    replay: str | None
+    corpus: str | None
+    failures_dir: str
 
 
 class _Parser(argparse.ArgumentParser):
@@ -64,6 +78,7 @@ def make_parser() -> argparse.ArgumentParser:
     _program(
         commands.add_parser("explain-shapes", help="say what is known of every shape, and why", allow_abbrev=False)
     )
+    _add_fuzz(commands.add_parser("fuzz", help="put passes to random programs, before and after", allow_abbrev=False))
     _debug(commands.add_parser("doctor", help="say what this machine has, and what to do about the rest"))
     cache = commands.add_parser("cache", help="look after the folder of compiled kernels", allow_abbrev=False)
     cache.add_argument("action", choices=("stats", "verify", "clear"), help="what to do")
@@ -97,6 +112,10 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add("--seed", type=int, default=0, metavar="N", help="of the random arguments (default 0)")
     add(
+        "--lane", choices=LANES, default="ordinary",
+        help="values of the random arguments: ordinary numbers, or NaN, infinities, -0.0 and the like among them",
+    )  # fmt: skip
+    add(
         "--backend", choices=BACKENDS, default="auto",
         help="what runs it (default auto: cuda, else sim, or cpu where there is much to do and a C++ compiler)",
     )  # fmt: skip
@@ -116,3 +135,25 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
     add("--arch", metavar="SM", required=True, help="architecture, as sm_80 or sm_90a")
     add("-o", "--output", metavar="DIR", required=True, help="folder for plan, sources, cubins and manifest.json")
     add("--source-only", action="store_true", help="leave the cubins out, so that NVRTC is not needed")
+
+
+def _add_fuzz(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "--pass", dest="passes", action="append", default=[], metavar="P",
+        help="a pass with its options, or several with commas as one step; also reference-sim and sim-cpu; repeatable "
+        "(default: every pass and lowering, and both of these)",
+    )  # fmt: skip
+    add("--load", action="append", default=[], metavar="FILE.py", help="import passes from a file; repeatable")
+    add("--level", choices=("tensor", "tile", "simt", "any"), help="only the passes of this level")
+    add("--after", metavar="PASS", help="try passes after this one of the pipelines, not at their usual places")
+    add("--examples", type=int, metavar="N", help="programs for each subject (default 100, or as --time allows)")
+    add("--time", type=float, metavar="SECONDS", help="end after so many seconds")
+    add("--seed", dest="fuzz_seed", type=int, metavar="S", help="of the programs (default: a new one, which is shown)")
+    add("--workers", type=int, metavar="N", help="processes (default: one a core)")
+    add("--lane", choices=(*LANES, "both"), default="both", help="values of the inputs (default both)")
+    add("--replay", metavar="FILE", help="only run the program of a failure file again, against what it names")
+    add("--corpus", metavar="DIR", help="first run the .mlir files of a folder")
+    add("--failures-dir", default=".tilewright/failures", metavar="DIR", help="where failing programs are written")
+    add("--output", metavar="FILE", help="write the summary as JSON")
+    _debug(parser)

@@ -15,6 +15,7 @@ _COMMANDS: dict[str, str] = {
     "run": "tilewright.api.cli.run",
     "compile": "tilewright.api.cli.compile",
     "explain-shapes": "tilewright.api.cli.explain_shapes",
+    "fuzz": "tilewright.api.cli.fuzz",
     "doctor": "tilewright.api.cli.doctor",
     "cache": "tilewright.api.cli.cache",
 }

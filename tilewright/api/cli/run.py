@@ -12,20 +12,18 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.api.cli.arguments import CliArguments
-from tilewright.api.cli.program import read_program
+from tilewright.api.cli.program import entry_of, read_module
 from tilewright.api.cli.sizes import choose_sizes, parse_dims
 from tilewright.api.diagnostics_cli import FAILURE, Console
 from tilewright.diagnostics import TilewrightError
-from tilewright.runtime import dtypes
+from tilewright.dialects.host.ops import FuncOp
 from tilewright.runtime.arguments import intake
 from tilewright.runtime.backends.reference import ReferenceBackend
 from tilewright.runtime.compile import compile_module
+from tilewright.runtime.inputs import Lane, make_inputs
 from tilewright.runtime.plan import Parameter, parameter_of
 from tilewright.runtime.reference import ReferenceValue, compare
 from tilewright.runtime.variants import CompiledEntry
-
-MAX_BYTES = 8 << 30
-"""Size of one made-up argument above which it is refused: a typing error is likelier than the wish."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +37,9 @@ class Call:
     inputs: list[Any]
 
 
-def prepare(console: Console, arguments: CliArguments) -> Call:
-    """Read the program, choose its sizes, and load or make up the arguments."""
-    module, function = read_program(console, arguments)
+def prepare(module: ModuleOp, arguments: CliArguments) -> Call:
+    """Take the program's entry, choose its sizes, and load or make up the arguments."""
+    function = entry_of(module, arguments)
     parameters = [parameter_of(a.type, a.name_hint or f"arg{n}") for n, a in enumerate(function.body.block.args)]
     given = [_load(path, p, n) for n, (path, p) in enumerate(zip(arguments.inputs, parameters, strict=False))]
     if len(arguments.inputs) > len(parameters):
@@ -49,13 +47,19 @@ def prepare(console: Console, arguments: CliArguments) -> Call:
     if arguments.seed < 0:
         raise TilewrightError(f"--seed: expected a number of at least 0, got {arguments.seed}")
     sizes = choose_sizes(module, function, _pinned(parse_dims(arguments.dims), parameters, given))
-    inputs = [*given, *_made_up(parameters[len(given) :], sizes, arguments.seed)]
+    lane: Lane = "special" if arguments.lane == "special" else "ordinary"
+    inputs = [*given, *make_inputs(function, sizes, arguments.seed, lane, first=len(given))]
     return Call(module, function, parameters, sizes, inputs)
 
 
 def execute(console: Console, arguments: CliArguments) -> int:
     """Run the program; 0, or 1 where `--check` or `--bisect-shapes` finds a difference."""
-    call = prepare(console, arguments)
+    module = read_module(console, arguments)
+    if any(isinstance(op, FuncOp) for op in module.ops):
+        from tilewright.api.cli.run_tiles import run_tiles
+
+        return run_tiles(console, arguments, module)
+    call = prepare(module, arguments)
     if arguments.bisect_shapes:
         from tilewright.api.cli.bisect_shapes import bisect_shapes
 
@@ -142,30 +146,6 @@ def _pinned(dims: dict[str, int], parameters: list[Parameter], given: list[np.nd
                 raise TilewrightError(f"{name} = {known[name]} from {origin[name]}, {size} from {where}")
             origin.setdefault(name, where)
     return known
-
-
-def _made_up(parameters: list[Parameter], sizes: dict[str, int], seed: int) -> list[Any]:
-    """Random arguments: normal floats, integers from -8 to 8, fair booleans; an index by value is 1."""
-    random = np.random.default_rng(seed)
-    made: list[Any] = []
-    for each in parameters:
-        element = dtypes.element_type(each.dtype)
-        shape = tuple(d.evaluate(sizes) for d in each.dims or ())
-        count = 1
-        for size in shape:
-            count *= size
-        if count * max(element.bytes, 8) > MAX_BYTES:
-            raise TilewrightError(f"argument {each.name!r} of shape {list(shape)}: too large to be made up")
-        if each.dtype == "index":
-            values: Any = np.ones(shape, np.int64)
-        elif each.dtype == "i1":
-            values = random.integers(0, 2, shape).astype(np.bool_)
-        elif each.dtype.startswith("i"):
-            values = random.integers(-8, 9, shape).astype(element.numpy_dtype())
-        else:
-            values = np.asarray(random.standard_normal(shape, np.float32)).astype(element.numpy_dtype())
-        made.append(values if each.dims is not None else np.asarray(values)[()])
-    return made
 
 
 def _save(results: list[np.ndarray[Any, Any]], folder: Path) -> None:

@@ -129,7 +129,7 @@ def _search(
         missing = [s for s in symbols if s not in values]
         if not missing:
             return values
-        solved = _solvable(missing, relations, values)
+        solved = solvable(missing, relations, values)
         name, options = solved if solved is not None else (missing[0], _candidates(declared.get(missing[0])))
         for size in islice(options, CANDIDATES * 3):
             steps += 1
@@ -149,7 +149,7 @@ def _search(
     return extend(fixed)
 
 
-def _solvable(
+def solvable(
     missing: Sequence[str], relations: Sequence[Relation], values: Mapping[str, int]
 ) -> tuple[str, Iterator[int]] | None:
     """A symbol that an equation determines once the others are known, with its one candidate (none if fractional)."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from importlib.util import find_spec
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from tilewright.api.opt.options import build
-from tilewright.api.opt.pipeline_text import Spec, parse_pipeline, parse_single
+from tilewright.api.opt.pipeline_text import Spec, parse_single
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.suggest import did_you_mean
 
@@ -16,9 +15,6 @@ if TYPE_CHECKING:
     from xdsl.utils.target import Target
 
 _T = TypeVar("_T")
-
-PIPELINE_ORIGIN = "<pipeline>"
-"""What stands for a file name in errors about `-p`."""
 
 TARGET_ORIGIN = "<target>"
 """What stands for a file name in errors about `-t`."""
@@ -39,33 +35,25 @@ def target_factories() -> Mapping[str, Callable[[], type[Target]]]:
     return TARGETS
 
 
-def make_pipeline(text: str) -> list[tuple[ModulePass, Spec]]:
-    """Return the passes that `-p` names, each with its place in the text; TilewrightError says what is unknown."""
-    specs = parse_pipeline(text, PIPELINE_ORIGIN)
-    factories = pass_factories() if specs else {}
-    return [(build(_look_up(factories, spec, "pass"), spec, "pass"), spec) for spec in specs]
+def check_names(option: str, names: Sequence[str]) -> None:
+    """Raise TilewrightError for the first of the names, given with `option`, that is no pass."""
+    if not names:
+        return
+    known = pass_factories()
+    for name in names:
+        if name not in known:
+            raise TilewrightError(f"{option}: unknown pass '{name}'{did_you_mean(name, known)}")
 
 
 def make_target(text: str) -> Target:
     """Return the target that `-t` names."""
     spec = parse_single(text, TARGET_ORIGIN)
-    return build(_look_up(target_factories(), spec, "target"), spec, "target")
-
-
-def list_passes() -> str:
-    """Return one line for each pass: its name and the first line of its docstring."""
-    from tilewright.lowering.registry import LOWERINGS
-    from tilewright.passes.registry import PASSES, plugin_passes
-
-    entries = {**plugin_passes(), **PASSES, **LOWERINGS}
-    # A table may name passes that an installation leaves out; what cannot be loaded is not offered.
-    present = {name: entry.summary() for name, entry in entries.items() if find_spec(entry.module) is not None}
-    return _table(present)
+    return build(look_up(target_factories(), spec, "target"), spec, "target")
 
 
 def list_targets() -> str:
     """Return one line for each target."""
-    return _table({name: _first_line(factory()) for name, factory in target_factories().items()})
+    return table({name: first_line(factory()) for name, factory in target_factories().items()})
 
 
 def list_dialects() -> str:
@@ -76,10 +64,11 @@ def list_dialects() -> str:
     for name, factory in all_dialects().items():
         dialect = factory()
         rows[name] = f"{len(list(dialect.operations))} operations, {len(list(dialect.attributes))} types and attributes"
-    return _table(rows)
+    return table(rows)
 
 
-def _look_up(factories: Mapping[str, Callable[[], _T]], spec: Spec, kind: str) -> _T:
+def look_up(factories: Mapping[str, Callable[[], _T]], spec: Spec, kind: str) -> _T:
+    """Return the class that `spec` names; TilewrightError at its place, with a near miss, if there is none."""
     factory = factories.get(spec.name)
     if factory is None:
         hint = did_you_mean(spec.name, factories) or f" (see --list-{kind}{'es' if kind == 'pass' else 's'})"
@@ -90,10 +79,12 @@ def _look_up(factories: Mapping[str, Callable[[], _T]], spec: Spec, kind: str) -
         raise TilewrightError(error.message, error.location or spec.location) from error
 
 
-def _first_line(cls: type) -> str:
+def first_line(cls: type) -> str:
+    """Return the first line of a class's docstring."""
     return (cls.__doc__ or "").strip().partition("\n")[0]
 
 
-def _table(rows: Mapping[str, str]) -> str:
+def table(rows: Mapping[str, str]) -> str:
+    """Return the rows in two columns."""
     width = max((len(name) for name in rows), default=0)
     return "".join(f"{name:<{width}}  {text}".rstrip() + "\n" for name, text in rows.items())

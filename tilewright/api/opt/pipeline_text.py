@@ -5,8 +5,9 @@
     options  := '{' (key ('=' value (',' value)*)?)* '}'          blanks stand between options
     value    := "quoted" | 'quoted' | anything without blanks , { } ( ) and quotes
 
-An anchor (`builtin.module`, `func.func`, `any`) may stand around passes, since MLIR users write it; a pass here is run
-on the whole module whatever is around it, so anchors are dropped.
+An anchor says what the passes in it run on. `builtin.module(...)` may stand around the whole, and is meant where it
+does not; in it `func.func(...)`, `host.func(...)`, `tile.kernel(...)` and `simt.kernel(...)` run passes on each such op
+alone, and `any(...)` on each of all four. As the outermost, `any(...)` is the module. Nothing nests deeper.
 """
 
 from __future__ import annotations
@@ -18,12 +19,19 @@ from typing import NoReturn
 from tilewright.diagnostics import SourceLocation, TilewrightError
 from tilewright.dialects.suggest import did_you_mean
 
-ANCHORS = ("builtin.module", "func.func", "any")
+MODULE = "builtin.module"
+"""The anchor of passes that see the whole module."""
 
-MAX_NESTED_ANCHORS = 32
+ANY = "any"
+"""The anchor of passes that run on whatever is there."""
+
+FUNCTIONS = ("func.func", "host.func", "tile.kernel", "simt.kernel")
+"""Anchors of passes that see one function or kernel at a time."""
+
+ANCHORS = (MODULE, *FUNCTIONS, ANY)
 
 _NAME = re.compile(r"[A-Za-z_][\w.-]*|[0-9]+[A-Za-z_-][\w.-]*")
-_BARE_VALUE = re.compile(r"[^\s,{}()'\"]+")
+BARE_VALUE = re.compile(r"[^\s,{}()'\"]+")
 _QUOTED_VALUE = re.compile(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'', re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _BLANK = re.compile(r"\s*")
@@ -46,16 +54,25 @@ class Spec:
     location: SourceLocation
 
 
-def parse_pipeline(text: str, origin: str) -> list[Spec]:
-    """Return the passes that `text` names, in order; `origin` stands for a file name in errors, such as `<pipeline>`.
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """Passes that run on each op of one kind alone: `func.func(cse,canonicalize)`; the anchor is no module."""
+
+    anchor: str
+    passes: tuple[Spec, ...]
+    location: SourceLocation
+
+
+def parse_pipeline(text: str, origin: str) -> list[Spec | Nest]:
+    """Return the elements that run on the module, in order; `origin` stands for a file name in errors.
 
     Raises TilewrightError with the column. An empty text is an empty pipeline.
     """
     reader = _Reader(text, origin)
-    specs = reader.elements(0)
+    elements = reader.elements(None)
     if not reader.at_end():
         reader.fail("expected ',' or the end of the pipeline")
-    return specs
+    return elements
 
 
 def parse_single(text: str, origin: str) -> Spec:
@@ -76,30 +93,42 @@ class _Reader:
         self.position = 0
         self._skip_blanks()
 
-    def elements(self, depth: int) -> list[Spec]:
-        """Parse elements up to a ')' or the end."""
-        if depth > MAX_NESTED_ANCHORS:
-            self.fail(f"anchors are nested more than {MAX_NESTED_ANCHORS} deep")
-        found: list[Spec] = []
+    def elements(self, holder: str | None) -> list[Spec | Nest]:
+        """Parse elements up to a ')' or the end; `holder` is the anchor that they stand in, None for the outermost."""
+        found: list[Spec | Nest] = []
         if self.at_end() or self._peek() == ")":
             return found
         while True:
-            start = self.position
-            spec = self.spec()
-            if self._peek() == "(":
-                if spec.name not in ANCHORS:
-                    hint = did_you_mean(spec.name, ANCHORS) or f"; expected one of {', '.join(ANCHORS)}"
-                    self.fail(f"'{spec.name}' cannot hold passes{hint}", start)
-                self._expect("(")
-                found.extend(self.elements(depth + 1))
-                self._expect(")")
-            elif spec.name in ANCHORS:
-                self.fail(f"expected '(' after '{spec.name}'")
-            else:
-                found.append(spec)
+            found.extend(self._element(holder))
             if self._peek() != ",":
                 return found
             self._expect(",")
+
+    def _element(self, holder: str | None) -> list[Spec | Nest]:
+        """Parse a pass or an anchor with what it holds; a module anchor is no more than what it holds."""
+        start = self.position
+        spec = self.spec()
+        if self._peek() != "(":
+            if spec.name in ANCHORS:
+                self.fail(f"expected '(' after '{spec.name}'")
+            return [spec]
+        anchor = spec.name
+        if anchor not in ANCHORS:
+            hint = did_you_mean(anchor, ANCHORS) or f"; expected one of {', '.join(ANCHORS)}"
+            self.fail(f"'{anchor}' cannot hold passes{hint}", start)
+        if spec.options:
+            self.fail(f"'{anchor}' takes no options: they belong to the passes in it", start)
+        is_module = anchor == MODULE or (anchor == ANY and holder is None)
+        if is_module and holder is not None:
+            self.fail(f"'{anchor}' cannot stand in '{holder}': a module is the outermost", start)
+        if holder not in (None, MODULE):
+            self.fail(f"'{anchor}' cannot stand in '{holder}': functions and kernels do not nest", start)
+        self._expect("(")
+        elements = self.elements(MODULE if is_module else anchor)
+        self._expect(")")
+        if is_module:
+            return elements
+        return [Nest(anchor, tuple(each for each in elements if isinstance(each, Spec)), spec.location)]
 
     def spec(self) -> Spec:
         """Parse a name and its options."""
@@ -137,7 +166,7 @@ class _Reader:
                 match = self._match(_QUOTED_VALUE, "a closing quote")
                 values.append(Value(_ESCAPE.sub(r"\1", match.group(1) or match.group(2) or ""), quoted=True))
             else:
-                values.append(Value(self._match(_BARE_VALUE, "a value").group()))
+                values.append(Value(self._match(BARE_VALUE, "a value").group()))
         return tuple(values)
 
     def _peek(self) -> str:

@@ -1,1 +1,1 @@
-"""Property tests of passes and lowerings: random programs, executed before and after. Public as `tilewright.testing`."""
+"""Property tests of passes and lowerings: random programs, run before and after. Public as `tilewright.testing`."""

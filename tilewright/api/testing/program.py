@@ -25,3 +25,6 @@ class Program:
     """Of the inputs: the same seed, lane and sizes give the same arrays in every process."""
     lane: Lane = "ordinary"
     level: Level = "tensor"
+    meaning: str = ""
+    """Of a program at the tile level: text of a module of the tensor level with the same arguments and results, by
+    which it is judged. Without it, it is judged by what the tile interpreter makes of it as it is written."""

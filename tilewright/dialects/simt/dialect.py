@@ -2,6 +2,8 @@
 
 from xdsl.ir import Dialect
 
+from tilewright.dialects.simt.async_copy import CpAsyncCommitOp, CpAsyncOp, CpAsyncWaitOp
+from tilewright.dialects.simt.matrix import LdmatrixOp, MmaSyncOp
 from tilewright.dialects.simt.mbarriers import (
     FenceOp,
     MbarArriveOp,
@@ -29,7 +31,11 @@ Simt = Dialect(
         ElectOp,
         FenceOp,
         GridDimOp,
+        CpAsyncCommitOp,
+        CpAsyncOp,
+        CpAsyncWaitOp,
         KernelOp,
+        LdmatrixOp,
         LoadOp,
         MbarArriveOp,
         MbarExpectOp,
@@ -37,6 +43,7 @@ Simt = Dialect(
         MbarOp,
         MbarWaitOp,
         NamedBarrierOp,
+        MmaSyncOp,
         RegsAllocOp,
         RegsLoadOp,
         RegsStoreOp,

@@ -1,8 +1,8 @@
 """Matrix instructions of a warpgroup (wgmma) on operands in shared memory, and the store of results (stmatrix).
 
 `simt.wgmma m64n256k16 ...` starts acc += a * b for a 64 x k tile of a and a k x n tile of b; 128 threads take part,
-each holds n / 2 of the accumulators. It runs asynchronously: `simt.wgmma.fence` before the first, `simt.wgmma.commit` closes
-a group, `simt.wgmma.wait N` waits until at most N groups are pending. Registers in flight may not be touched.
+each holds n / 2 of the accumulators. It runs asynchronously: `simt.wgmma.fence` before the first, `simt.wgmma.commit`
+closes a group, `simt.wgmma.wait N` waits until at most N groups are pending. Registers in flight may not be touched.
 Source: PTX ISA 8.0, wgmma.
 
 Where an accumulator sits, in lane l of warp w of the warpgroup: row 16*w + 8*i + l/4, column 8*j + 2*(l mod 4) + c at
@@ -81,7 +81,8 @@ class WgmmaOp(IRDLOperation):
     Operands begin at element %i of a swizzled shared array. `k` or `mn` says along which dim they are contiguous; `lbo`
     and `sbo` are the leading and stride byte offsets between the 8-row cores of the layout: for `k`, sbo from 8 rows to
     the next 8 (lbo is ignored); for `mn`, lbo from one panel of `swizzle` bytes to the next, sbo from 8 rows along k to
-    the next 8. Accumulators are f32 at registers [%r .. %r + 1, %c .. %c + n/4 - 1], static. f32 operands are read as
+    the next 8. Accumulators are f32 at registers
+    [%r .. %r + 1, %c .. %c + n/4 - 1], static; other dims of the array have size 1. f32 operands are read as
     tf32, with the first 10 bits of the fraction.
     """
 
@@ -92,8 +93,7 @@ class WgmmaOp(IRDLOperation):
     rhs = operand_def(SharedType)
     rhs_index = operand_def(i32)
     acc = operand_def(RegsType)
-    row = operand_def(i32)
-    column = operand_def(i32)
+    indices = var_operand_def(i32)
     majors = prop_def(StringAttr)
     lhs_lbo = prop_def(IntegerAttr)
     lhs_sbo = prop_def(IntegerAttr)
@@ -107,15 +107,14 @@ class WgmmaOp(IRDLOperation):
         lhs: tuple[SSAValue, SSAValue],
         rhs: tuple[SSAValue, SSAValue],
         acc: SSAValue,
-        row: SSAValue,
-        column: SSAValue,
+        indices: Sequence[SSAValue],
         *,
         majors: tuple[str, str],
         lhs_offsets: tuple[int, int],
         rhs_offsets: tuple[int, int],
     ) -> None:
         super().__init__(
-            operands=[*lhs, *rhs, acc, row, column],
+            operands=[*lhs, *rhs, acc, list(indices)],
             properties={
                 "shape": StringAttr(str(shape)),
                 "majors": StringAttr(",".join(majors)),
@@ -147,6 +146,12 @@ class WgmmaOp(IRDLOperation):
             (self.rhs_lbo.value.data, self.rhs_sbo.value.data),
         )
 
+    @property
+    def pitch(self) -> int:
+        """Registers from one row of accumulators to the next: the size of the array's last dim of more than one."""
+        assert isinstance(self.acc.type, RegsType)
+        return next((n for n in reversed(self.acc.type.sizes) if n > 1), 1)
+
     def verify_(self) -> None:
         shape = parse_shape(self.shape.data)
         assert isinstance(self.lhs.type, SharedType)
@@ -170,8 +175,8 @@ class WgmmaOp(IRDLOperation):
         for offset in (n for pair in self.offsets for n in pair):
             if offset % 16 or not 0 <= offset < 1 << 18:
                 raise VerifyException(f"byte offsets are multiples of 16 below 2^18, got {offset}")
-        check_register_indices(self.acc, [self.row, self.column])
-        if self.acc.type.element != Float32Type() or self.acc.type.sizes[1] < shape.n // 4:
+        check_register_indices(self.acc, self.indices)
+        if self.acc.type.element != Float32Type() or self.pitch < shape.n // 4:
             raise VerifyException(f"expected f32 accumulators with rows of {shape.n // 4}, got {self.acc.type}")
 
     @classmethod
@@ -193,13 +198,9 @@ class WgmmaOp(IRDLOperation):
         parser.parse_punctuation(",")
         rhs, right, rhs_offsets = operand()
         parser.parse_keyword("into")
-        acc = parse_value(parser)
-        with parser.in_square_brackets():
-            row = parse_value(parser)
-            parser.parse_punctuation(",")
-            column = parse_value(parser)
+        acc, indices = parse_value(parser), parse_optional_values(parser)
         return cls(
-            shape, lhs, rhs, acc, row, column, majors=(left, right), lhs_offsets=lhs_offsets, rhs_offsets=rhs_offsets
+            shape, lhs, rhs, acc, indices, majors=(left, right), lhs_offsets=lhs_offsets, rhs_offsets=rhs_offsets
         )
 
     def print(self, printer: Printer) -> None:
@@ -211,10 +212,7 @@ class WgmmaOp(IRDLOperation):
         lbo, sbo = self.offsets[1]
         printer.print_string(f" {right} lbo {lbo} sbo {sbo} into ")
         printer.print_operand(self.acc)
-        with printer.in_square_brackets():
-            printer.print_operand(self.row)
-            printer.print_string(", ")
-            printer.print_operand(self.column)
+        print_optional_values(printer, self.indices)
 
 
 @irdl_op_definition
@@ -280,8 +278,8 @@ class StMatrixOp(IRDLOperation):
     """`simt.stmatrix %r[%a, %b] to %s[%i] trans`: a warp stores four 8 x 8 matrices of 16-bit elements.
 
     Lane l holds of matrix q the elements (l/4, 2*(l mod 4)) and the next, at registers [.., b + 2*q] and the next.
-    Lanes 8*q to 8*q + 7 give the places of the rows of matrix q, 8 elements each, at multiples of 16 bytes. `trans` stores
-    the transposed matrices. Source: PTX ISA 7.8, stmatrix.
+    Lanes 8*q to 8*q + 7 give the places of the rows of matrix q, 8 elements each, at multiples of 16 bytes. `trans`
+    stores the transposed matrices. Source: PTX ISA 7.8, stmatrix.
     """
 
     name = "simt.stmatrix"

@@ -68,7 +68,7 @@ class RolesOp(IRDLOperation):
 
 @irdl_op_definition
 class BlockCountOp(IRDLOperation):
-    """`%n = tile.block_count`: how many blocks run the kernel, at least 1; of a persistent kernel the launch decides."""
+    """`%n = tile.block_count`: how many blocks run the kernel, at least 1; for a persistent one the launch decides."""
 
     name = "tile.block_count"
     res = result_def(index)

@@ -1,9 +1,10 @@
 """Channels: rings of slots in shared memory, through which copies and computation run apart.
 
-A producer acquires a slot (waits until it is free), fills it and publishes it; a consumer receives it (waits until it is
-full), reads it and releases it. Slots come in order, and each is received once. With one thread of control the ops
-stand one after the other; `specialise-warps` gives the two sides to roles. What the slots wait for (copies by tensor map
-and an mbarrier, groups of asynchronous copies, the block's own stores) follows from how the copies into them are made.
+A producer acquires a slot (waits until it is free), fills it and publishes it; a consumer receives it (waits until it
+is full), reads it and releases it. Slots come in order, and each is received once. With one thread of control the ops
+stand one after the other; `specialise-warps` gives the two sides to roles. What the slots wait for (copies by tensor
+map and an mbarrier, groups of asynchronous copies, the block's own stores) follows from how the copies into them are
+made.
 """
 
 from __future__ import annotations

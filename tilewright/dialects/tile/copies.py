@@ -35,8 +35,8 @@ from tilewright.dialects.tile.types import BufType, DistributedLayout, MixedLayo
 
 BOUNDS = ("clip", "proved")
 VIAS = ("thread", "tma", "stmatrix")
-"""How a copy is made: by the threads' loads and stores, by a tensor map (between global memory and a channel's slot), or
-by the warps' matrix stores (from a fragment of 16-bit elements to shared memory)."""
+"""How a copy is made: by the threads' loads and stores, by a tensor map (between global memory and a channel's slot),
+or by the warps' matrix stores (from a fragment of 16-bit elements to shared memory)."""
 index = IndexType()
 
 

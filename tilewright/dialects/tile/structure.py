@@ -54,8 +54,9 @@ class KernelOp(IRDLOperation):
     Arguments are global buffers, then scalars (f32, i32, index: by value). `threads` is the block size and
     `index_width` the width of index arithmetic in bits, both absent while undecided; `arch` the architecture that the
     schedule may use the instructions of (absent: any); `persistent` says that a block takes the tiles b, b + number of
-    blocks, ..., of which there are as many as the grid has points; `assumes` are relations that the code may rely on (each is proved or guarded by the plan). `bases` names for each argument the symbol of its base
-    address in bytes, empty where the host aligns it to 256 bytes itself (or for a scalar).
+    blocks, ..., of which there are as many as the grid has points; `assumes` are relations that the code may rely on
+    (each is proved or guarded by the plan). `bases` names for each argument the symbol of its base address in bytes,
+    empty where the host aligns it to 256 bytes itself (or for a scalar).
     """
 
     name = "tile.kernel"

@@ -119,8 +119,8 @@ class SwizzledLayout(ParametrizedAttribute):
     """`#tile.swizzled<128, 1>`: panels of 128 bytes along dim 1, their 16-byte chunks permuted, in shared memory.
 
     A panel holds a row of that many bytes for every place of the other dims, the last of them fastest; panels follow
-    one another. Within eight rows the chunk c of row r lies at c xor r (for 64 and 32 bytes r/2 and r/4), as tensor maps
-    and matrix instructions have it, so that neither rows nor columns of chunks meet in a bank.
+    one another. Within eight rows the chunk c of row r lies at c xor r (for 64 and 32 bytes r/2 and r/4), as tensor
+    maps and matrix instructions have it, so that neither rows nor columns of chunks meet in a bank.
     """
 
     name = "tile.swizzled"

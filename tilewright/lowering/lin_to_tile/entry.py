@@ -233,14 +233,15 @@ class EntryLowering:
         for value in results.values():
             self.place(value)
         outputs = [(inner, self.layout[value]) for inner, value in results.items()]
-        request = Request(name, space, inputs, outputs, self.facts, self.likely, self.given_tiles, self.arch)
+        bases = {v: self.base.get(self.storage[outer[v]], "") for v in used if is_tensor(v)}
+        request = Request(name, space, inputs, outputs, self.facts, self.likely, self.given_tiles, self.arch, bases)
         # The order of the kernel's arguments: buffers read, buffers written, scalars.
         buffers, scalars = [v for v in used if is_tensor(v)], [v for v in used if not is_tensor(v)]
         read = [*buffers, *results.values(), *scalars]
         arguments = [self.storage[outer.get(v, v)] for v in read]
         found = schedules(request)
-        for schedule in found:
-            self.take_kernel(schedule.kernel, op, arguments)
+        for kernel in dict.fromkeys(schedule.kernel for schedule in found):
+            self.take_kernel(kernel, op, arguments)
         self.body.add_op(self.launch(found, arguments))
 
     def take_kernel(self, kernel: KernelOp, origin: Operation, arguments: Sequence[SSAValue]) -> None:

@@ -22,6 +22,8 @@ class LinToTilePass(TilewrightPass):
     """
 
     name = "lin-to-tile"
+    level = "tensor"
+    anchors = ("builtin.module",)
     tile_sizes: tuple[int, ...] = ()
     arch: str | None = None
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, TensorType, f32
 from xdsl.ir import Attribute, SSAValue
@@ -11,10 +11,11 @@ from xdsl.ir import Attribute, SSAValue
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.lin.generic import GenericOp
 from tilewright.dialects.lin.shapes import scalar_type
-from tilewright.dialects.sym import Expr, Facts, Relation, ceildiv
+from tilewright.dialects.sym import Expr, Facts, Relation, ceildiv, mod
 from tilewright.dialects.sym.prove import Answer
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType
+from tilewright.lowering.host_variants import element_bytes
 from tilewright.lowering.lin_to_tile import tile_sizes
 from tilewright.lowering.lin_to_tile.group_space import GroupSpace, Kind
 from tilewright.lowering.lin_to_tile.kernel_writer import KernelWriter
@@ -42,6 +43,8 @@ class Request:
     likely: dict[str, int]
     given: tuple[int, ...]
     arch: str | None = None
+    bases: Mapping[SSAValue, str] = field(default_factory=dict[SSAValue, str])
+    """The symbol of an input's or output's base address, where it has one."""
 
     def extent(self, dim: int) -> Extent:
         """What is known of a group dim's size."""
@@ -133,15 +136,15 @@ def _contraction(request: Request) -> list[Schedule]:
     small = tiles(tile_sizes.SMALL_CONTRACTION)
     if request.given:
         return [Schedule("tiled", (), request.writer("", request.override(small)).write_contraction())]
-    if request.arch == "sm_90a" and _fits_matrix_instructions(contraction) and rows and columns:
-        return _matrix_contraction(request, tiles, rows, columns)
+    found: list[Schedule] = []
+    if request.arch == "sm_90a" and rows and columns and depth and _fits_matrix_instructions(contraction):
+        found += _matrix_contraction(request, tiles, rows, columns)
     elements = Expr.const(1)
     for dims in (rows, columns):
         if dims:
             elements = elements * space.extents[dims[-1]]
     enough = Relation(elements, ">=", Expr.const(tile_sizes.LARGE_FROM))
     answer = request.facts.prove(enough)
-    found: list[Schedule] = []
     if answer is not Answer.DISPROVED:
         large = tiles(tile_sizes.LARGE_CONTRACTION)
         when = () if answer is Answer.PROVED else (enough,)
@@ -164,9 +167,13 @@ def _matrix_contraction(
     rows: Sequence[int],
     columns: Sequence[int],
 ) -> list[Schedule]:
-    """Tiles for matrix instructions, the largest first: one is taken when it has tiles for most processors."""
+    """Tiles for matrix instructions, for operands that tensor maps can move, contiguous along either of their dims.
+
+    The largest tile comes first: one is taken when it has tiles for most processors.
+    """
     space = request.space
     found: list[Schedule] = []
+    layouts = _mapped_layouts(request, rows[-1], columns[-1])
     for sizes in tile_sizes.MATRIX_CONTRACTIONS:
         count = Expr.const(1)
         for d in space.parallel:
@@ -178,11 +185,52 @@ def _matrix_contraction(
         if answer is Answer.DISPROVED:
             continue
         name = f"tile{sizes[0]}x{sizes[1]}"
-        when = () if answer is Answer.PROVED else (enough,)
-        found.append(Schedule(name, when, request.writer(name, tiles(sizes)).write_contraction()))
+        kernel = request.writer(name, tiles(sizes)).write_contraction()
+        for layout, relations in layouts:
+            when = relations if answer is Answer.PROVED else (enough, *relations)
+            found.append(Schedule(f"{name}_{layout}", when, kernel))
         if answer is Answer.PROVED:
             break
     return found
+
+
+def _mapped_layouts(request: Request, row: int, column: int) -> list[tuple[str, tuple[Relation, ...]]]:
+    """The layouts of the two operands that tensor maps can move, by name, with what they ask for.
+
+    `n` stands for an operand that is contiguous along its last dim, `t` for the dim before; `nn` comes first. A tensor
+    map asks for strides and addresses of 16 bytes (CUDA driver API, cuTensorMapEncodeTiled).
+    """
+    contraction, types = request.space.contraction, dict(request.inputs)
+    choices: list[list[tuple[str, tuple[Relation, ...]]]] = []
+    for number, own in ((0, row), (1, column)):
+        value = contraction.ins[number]
+        type_ = types.get(value)
+        if not isinstance(type_, BufType) or type_.strides is None or contraction.accesses[number] is not None:
+            return []
+        dims = request.space.operand_dims(contraction, number)
+        axes = [dims.index(own), *_depth_axes(request, number)]
+        letters: list[tuple[str, tuple[Relation, ...]]] = []
+        for axis in sorted(axes, reverse=True):
+            multiple = tile_sizes.MAP_BYTES // element_bytes(type_.element)
+            relations = [Relation(type_.strides[axis], "==", Expr.const(1))]
+            for other, stride in enumerate(type_.strides):
+                if other != axis and type_.dims[other].constant != 1:
+                    relations.append(Relation(mod(stride, multiple), "==", Expr.const(0)))
+            base = request.bases.get(value, "")
+            if base:
+                relations.append(Relation(mod(Expr.symbol(base), tile_sizes.MAP_BYTES), "==", Expr.const(0)))
+            answers = [request.facts.prove(r) for r in relations]
+            if Answer.DISPROVED not in answers:
+                open_ = tuple(r for r, a in zip(relations, answers, strict=True) if a is not Answer.PROVED)
+                letters.append(("n" if axis == max(axes) else "t", open_))
+        choices.append(letters)
+    return [(a + b, tuple(dict.fromkeys((*left, *right)))) for a, left in choices[0] for b, right in choices[1]]
+
+
+def _depth_axes(request: Request, number: int) -> list[int]:
+    """The axes of an operand along which it is summed."""
+    dims = request.space.operand_dims(request.space.contraction, number)
+    return [axis for axis, d in enumerate(dims) if d in request.space.reduced]
 
 
 def _reduction(request: Request) -> list[Schedule]:

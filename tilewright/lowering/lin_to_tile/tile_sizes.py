@@ -12,6 +12,8 @@ LARGE_FROM = 1 << 19
 """Result elements from which the large contraction tile fills the processors of current GPUs (32 tiles and up)."""
 MATRIX_CONTRACTIONS = ((128, 256, 64), (128, 128, 64), (128, 64, 64), (64, 64, 64))
 """The same for matrix instructions of sm_90a: operands of 16 bits, in panels of 128 bytes along the depth."""
+MAP_BYTES = 16
+"""What strides and addresses of tensors are multiples of for tensor maps."""
 MOST_PROCESSORS = 100
 """Blocks that are worth having at least: three quarters of an H200's 132 processors."""
 ROW_CHUNK = 1024

@@ -13,10 +13,9 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, IntegerAttr
 from xdsl.ir import Attribute, Operation
 
-from tilewright.lowering.simt_to_cuda.types import c_type, integer_width, is_short_float, literal, unsigned_type
-from tilewright.lowering.simt_to_cuda.writer import Writer
+from tilewright.lowering.simt_to_cuda.types import integer_width, is_short_float
+from tilewright.lowering.simt_to_cuda.writer import Write, Writer
 
-Write: TypeAlias = "Callable[[Writer, Any], None]"
 _INTEGER_PREDICATES = ("==", "!=", "<", "<=", ">", ">=", "<", "<=", ">", ">=")
 _SIGNED_FROM, _UNSIGNED_FROM = 2, 6
 _NARROW: dict[type[Attribute], str] = {Float16Type: "tw_f16", BFloat16Type: "tw_bf16"}
@@ -32,23 +31,24 @@ def narrowed(type_: Attribute, text: str) -> str:
     return f"{_NARROW[type(type_)]}({text})" if is_short_float(type_) else text
 
 
-def signed(type_: Attribute, text: str) -> str:
+def signed(w: Writer, type_: Attribute, text: str) -> str:
     """An integer read as signed: the i1 true is -1."""
-    return f"(-static_cast<int>({text}))" if integer_width(type_) == 1 else text
+    return (
+        f"(-{w.spelling.cast.format(type=w.spelling.integers[32], value=text)})" if integer_width(type_) == 1 else text
+    )
 
 
-def unsigned(type_: Attribute, text: str) -> str:
+def unsigned(w: Writer, type_: Attribute, text: str) -> str:
     """An integer read as unsigned."""
-    return f"static_cast<{unsigned_type(type_)}>({text})"
+    return w.spelling.cast.format(type=w.unsigned_type(type_), value=text)
 
 
-def _as_it_is(_type: Attribute, text: str) -> str:
+def _as_it_is(_w: Writer, _type: Attribute, text: str) -> str:
     return text
 
 
-def cast_to(type_: Attribute, text: str) -> str:
-    """A value converted to a scalar type."""
-    return f"static_cast<{c_type(type_)}>({text})"
+Read: TypeAlias = Callable[["Writer", Attribute, str], str]
+"""How an operation reads an integer operand: as signed, as unsigned, as it is."""
 
 
 def _float_binary(sign: str) -> Write:
@@ -75,14 +75,14 @@ def _wrapping(sign: str, of_bool: str) -> Write:
         if integer_width(t) == 1:
             w.result(op, f"{a} {of_bool} {b}")
         elif arith.IntegerOverflowFlag.NSW in op.overflow_flags.data or (integer_width(t) or 64) < 32:
-            w.result(op, cast_to(t, f"{a} {sign} {b}") if (integer_width(t) or 64) < 32 else f"{a} {sign} {b}")
+            w.result(op, w.cast_to(t, f"{a} {sign} {b}") if (integer_width(t) or 64) < 32 else f"{a} {sign} {b}")
         else:
-            w.result(op, cast_to(t, f"{unsigned(t, a)} {sign} {unsigned(t, b)}"))
+            w.result(op, w.cast_to(t, f"{unsigned(w, t, a)} {sign} {unsigned(w, t, b)}"))
 
     return write
 
 
-def _division(sign: str, function: str, read: Callable[[Attribute, str], str]) -> Write:
+def _division(sign: str, function: str, read: Read) -> Write:
     """Quotient or remainder that rounds to zero: plain where the divisor is a constant that divides everything, else by
     a wrapper, a template to which both operands have one type."""
 
@@ -90,10 +90,16 @@ def _division(sign: str, function: str, read: Callable[[Attribute, str], str]) -
         t = op.result.type
         divisor = op.rhs.owner.value if isinstance(op.rhs.owner, arith.ConstantOp) else None
         if isinstance(divisor, IntegerAttr) and divisor.value.data > 0 and integer_width(t) != 1:
-            w.result(op, cast_to(t, f"{read(t, w.name(op.lhs))} {sign} {read(t, w.name(op.rhs))}"))
+            w.result(op, w.cast_to(t, f"{read(w, t, w.name(op.lhs))} {sign} {read(w, t, w.name(op.rhs))}"))
             return
-        kind = "int" if (integer_width(t) or 64) < 32 else unsigned_type(t) if read is unsigned else c_type(t)
-        w.result(op, cast_to(t, f"{function}<{kind}>({read(t, w.name(op.lhs))}, {read(t, w.name(op.rhs))})"))
+        kind = (
+            w.spelling.integers[32]
+            if (integer_width(t) or 64) < 32
+            else w.unsigned_type(t)
+            if read is unsigned
+            else w.c_type(t)
+        )
+        w.result(op, w.cast_to(t, f"{function}<{kind}>({read(w, t, w.name(op.lhs))}, {read(w, t, w.name(op.rhs))})"))
 
     return write
 
@@ -101,7 +107,7 @@ def _division(sign: str, function: str, read: Callable[[Attribute, str], str]) -
 def _signed_binary(sign: str) -> Write:
     def write(w: Writer, op: Any) -> None:
         t = op.result.type
-        w.result(op, cast_to(t, f"{signed(t, w.name(op.lhs))} {sign} {signed(t, w.name(op.rhs))}"))
+        w.result(op, w.cast_to(t, f"{signed(w, t, w.name(op.lhs))} {sign} {signed(w, t, w.name(op.rhs))}"))
 
     return write
 
@@ -109,29 +115,29 @@ def _signed_binary(sign: str) -> Write:
 def _unsigned_binary(sign: str) -> Write:
     def write(w: Writer, op: Any) -> None:
         t = op.result.type
-        w.result(op, cast_to(t, f"{unsigned(t, w.name(op.lhs))} {sign} {unsigned(t, w.name(op.rhs))}"))
+        w.result(op, w.cast_to(t, f"{unsigned(w, t, w.name(op.lhs))} {sign} {unsigned(w, t, w.name(op.rhs))}"))
 
     return write
 
 
 def _bitwise(sign: str) -> Write:
     def write(w: Writer, op: Any) -> None:
-        w.result(op, cast_to(op.result.type, f"{w.name(op.lhs)} {sign} {w.name(op.rhs)}"))
+        w.result(op, w.cast_to(op.result.type, f"{w.name(op.lhs)} {sign} {w.name(op.rhs)}"))
 
     return write
 
 
 def _shift_left(w: Writer, op: arith.ShLIOp) -> None:
     t = op.result.type
-    w.result(op, cast_to(t, f"{unsigned(t, w.name(op.lhs))} << {w.name(op.rhs)}"))
+    w.result(op, w.cast_to(t, f"{unsigned(w, t, w.name(op.lhs))} << {w.name(op.rhs)}"))
 
 
-def _pick(sign: str, read: Callable[[Attribute, str], str]) -> Write:
+def _pick(sign: str, read: Read) -> Write:
     """The operand for which `lhs sign rhs` holds."""
 
     def write(w: Writer, op: Any) -> None:
         t, a, b = op.result.type, w.name(op.lhs), w.name(op.rhs)
-        w.result(op, f"{read(t, a)} {sign} {read(t, b)} ? {a} : {b}")
+        w.result(op, f"{read(w, t, a)} {sign} {read(w, t, b)} ? {a} : {b}")
 
     return write
 
@@ -139,23 +145,25 @@ def _pick(sign: str, read: Callable[[Attribute, str], str]) -> Write:
 def _rounded_division(function: str) -> Write:
     def write(w: Writer, op: Any) -> None:
         t = op.result.type
-        wide = "long long" if integer_width(t) == 64 else "int"
-        w.result(op, cast_to(t, f"{function}<{wide}>({signed(t, w.name(op.lhs))}, {signed(t, w.name(op.rhs))})"))
+        wide = w.spelling.integers[64 if integer_width(t) == 64 else 32]
+        w.result(
+            op, w.cast_to(t, f"{function}<{wide}>({signed(w, t, w.name(op.lhs))}, {signed(w, t, w.name(op.rhs))})")
+        )
 
     return write
 
 
 def _ceil_division_unsigned(w: Writer, op: arith.CeilDivUIOp) -> None:
     t = op.result.type
-    a, b = unsigned(t, w.name(op.lhs)), unsigned(t, w.name(op.rhs))
-    kind = "int" if (integer_width(t) or 64) < 32 else unsigned_type(t)
-    w.result(op, cast_to(t, f"tw_quotient<{kind}>({a}, {b}) + (tw_remainder<{kind}>({a}, {b}) != 0)"))
+    a, b = unsigned(w, t, w.name(op.lhs)), unsigned(w, t, w.name(op.rhs))
+    kind = w.spelling.integers[32] if (integer_width(t) or 64) < 32 else w.unsigned_type(t)
+    w.result(op, w.cast_to(t, f"tw_quotient<{kind}>({a}, {b}) + (tw_remainder<{kind}>({a}, {b}) != 0)"))
 
 
 def _compare_integers(w: Writer, op: arith.CmpiOp) -> None:
     t, code = op.lhs.type, int(op.predicate.value.data)
     read = _as_it_is if code < _SIGNED_FROM else signed if code < _UNSIGNED_FROM else unsigned
-    w.result(op, f"{read(t, w.name(op.lhs))} {_INTEGER_PREDICATES[code]} {read(t, w.name(op.rhs))}")
+    w.result(op, f"{read(w, t, w.name(op.lhs))} {_INTEGER_PREDICATES[code]} {read(w, t, w.name(op.rhs))}")
 
 
 # In the order of the codes of `arith.cmpf`. C++ comparisons but != are false for a NaN.
@@ -196,53 +204,52 @@ def _negate(w: Writer, op: arith.NegfOp) -> None:
 
 def _convert_float(w: Writer, op: arith.ExtFOp | arith.TruncFOp) -> None:
     target, value = op.result.type, widened(op.input.type, w.name(op.input))
-    w.result(op, narrowed(target, value) if is_short_float(target) else cast_to(target, value))
+    w.result(op, narrowed(target, value) if is_short_float(target) else w.cast_to(target, value))
 
 
 def _integer_to_float(w: Writer, op: arith.SIToFPOp | arith.UIToFPOp) -> None:
     source, target, value = op.input.type, op.result.type, w.name(op.input)
     if isinstance(op, arith.UIToFPOp):
-        value = unsigned(source, value)
-        wide = "unsigned long long" if integer_width(source) == 64 else "unsigned int"
+        value = unsigned(w, source, value)
+        wide = w.spelling.unsigned[64 if integer_width(source) == 64 else 32]
     else:
-        value = signed(source, value)
-        wide = "long long" if integer_width(source) == 64 else "int"
+        value = signed(w, source, value)
+        wide = w.spelling.integers[64 if integer_width(source) == 64 else 32]
     if is_short_float(target):
         # The overloads for 16-bit floats take 32 and 64 bits.
-        w.result(op, narrowed(target, f"static_cast<{wide}>({value})"))
+        w.result(op, narrowed(target, w.spelling.cast.format(type=wide, value=value)))
     else:
-        w.result(op, cast_to(target, value))
+        w.result(op, w.cast_to(target, value))
 
 
 def _float_to_integer(w: Writer, op: arith.FPToSIOp | arith.FPToUIOp) -> None:
     target = op.result.type
     value = widened(op.input.type, w.name(op.input))
-    kind = "unsigned " if isinstance(op, arith.FPToUIOp) else ""
-    wide = "long long" if integer_width(target) == 64 else "int"
-    value = f"static_cast<{kind}{wide}>({value})"
-    w.result(op, f"({value} & 1) != 0" if integer_width(target) == 1 else cast_to(target, value))
+    names = w.spelling.unsigned if isinstance(op, arith.FPToUIOp) else w.spelling.integers
+    value = w.spelling.cast.format(type=names[64 if integer_width(target) == 64 else 32], value=value)
+    w.result(op, f"({value} & 1) != 0" if integer_width(target) == 1 else w.cast_to(target, value))
 
 
 def _extend_signed(w: Writer, op: arith.ExtSIOp) -> None:
-    w.result(op, cast_to(op.result.type, signed(op.input.type, w.name(op.input))))
+    w.result(op, w.cast_to(op.result.type, signed(w, op.input.type, w.name(op.input))))
 
 
 def _extend_unsigned(w: Writer, op: arith.ExtUIOp) -> None:
-    w.result(op, cast_to(op.result.type, unsigned(op.input.type, w.name(op.input))))
+    w.result(op, w.cast_to(op.result.type, unsigned(w, op.input.type, w.name(op.input))))
 
 
 def _truncate(w: Writer, op: arith.TruncIOp) -> None:
     t, value = op.result.type, w.name(op.input)
-    w.result(op, f"({value} & 1) != 0" if integer_width(t) == 1 else cast_to(t, value))
+    w.result(op, f"({value} & 1) != 0" if integer_width(t) == 1 else w.cast_to(t, value))
 
 
 def _bitcast(w: Writer, op: arith.BitcastOp) -> None:
-    w.result(op, f"tw_bitcast<{c_type(op.result.type)}>({w.name(op.input)})")
+    w.result(op, f"tw_bitcast<{w.c_type(op.result.type)}>({w.name(op.input)})")
 
 
 def _constant(w: Writer, op: arith.ConstantOp) -> None:
     """A constant is written where it is used."""
-    w.names[op.result] = literal(op.value)
+    w.names[op.result] = w.literal(op.value)
 
 
 ARITHMETIC: dict[type[Operation], Write] = {

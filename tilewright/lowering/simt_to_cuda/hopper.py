@@ -22,9 +22,8 @@ from tilewright.dialects.simt.structure import KernelOp
 from tilewright.dialects.simt.tma import BulkCommitOp, BulkWaitOp, TmaLoadOp, TmaStoreOp
 from tilewright.dialects.simt.types import MbarType, RegsType, SharedType
 from tilewright.dialects.simt.wgmma import StMatrixOp, WgmmaCommitOp, WgmmaFenceOp, WgmmaOp, WgmmaWaitOp
-from tilewright.lowering.simt_to_cuda.arithmetic import Write
 from tilewright.lowering.simt_to_cuda.structured import place
-from tilewright.lowering.simt_to_cuda.writer import Writer
+from tilewright.lowering.simt_to_cuda.writer import Write, Writer
 from tilewright.passes.core import error_at
 
 MBAR_BYTES = 8
@@ -160,8 +159,8 @@ def _wgmma(w: Writer, op: WgmmaOp) -> None:
     assert isinstance(op.lhs.type, SharedType)
     name = f"tw_wgmma_{_TYPES[type(op.lhs.type.element)]}_n{op.tile.n}"
     trans = ", ".join("1" if major == "mn" else "0" for major in op.major)
-    first = f"&{w.name(op.acc)}[{w.name(op.row)}][{w.name(op.column)}]"
-    w.line(f"{name}<{op.acc.type.sizes[-1]}, {trans}>({first}, {', '.join(operands)});")
+    first = f"&{w.name(op.acc)}" + "".join(f"[{w.name(i)}]" for i in op.indices)
+    w.line(f"{name}<{op.pitch}, {trans}>({first}, {', '.join(operands)});")
 
 
 def _stmatrix(w: Writer, op: StMatrixOp) -> None:

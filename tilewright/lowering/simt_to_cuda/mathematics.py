@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from xdsl.dialects import math
-from xdsl.dialects.builtin import Float64Type
+from xdsl.dialects.builtin import Float32Type, Float64Type
 from xdsl.ir import Attribute, Operation
 
-from tilewright.lowering.simt_to_cuda.arithmetic import Write, cast_to, narrowed, unsigned, widened
-from tilewright.lowering.simt_to_cuda.types import c_type, integer_width, unsigned_type
-from tilewright.lowering.simt_to_cuda.writer import Writer
+from tilewright.lowering.simt_to_cuda.arithmetic import narrowed, unsigned, widened
+from tilewright.lowering.simt_to_cuda.types import integer_width
+from tilewright.lowering.simt_to_cuda.writer import Write, Writer
 from tilewright.passes.core import error_at
 
 # The name for f64; the one for f32 has an f behind.
@@ -50,15 +50,15 @@ _FUNCTIONS: dict[type[Operation], str] = {
 }
 
 
-def _suffix(type_: Attribute) -> str:
-    return "" if isinstance(type_, Float64Type) else "f"
+def _suffix(w: Writer, type_: Attribute) -> str:
+    return "" if isinstance(type_, Float64Type) else w.spelling.function_suffix
 
 
 def _call(function: str) -> Write:
     def write(w: Writer, op: Operation) -> None:
         t = op.results[0].type
         arguments = ", ".join(widened(t, w.name(v)) for v in op.operands)
-        w.result(op, narrowed(t, f"{function}{_suffix(t)}({arguments})"))
+        w.result(op, narrowed(t, f"{function}{_suffix(w, t)}({arguments})"))
 
     return write
 
@@ -70,21 +70,21 @@ def _fma(w: Writer, op: math.FmaOp) -> None:
 def _power_of_integer(w: Writer, op: math.FPowIOp) -> None:
     t = op.results[0].type
     base, exponent = op.operands
-    computing = "double" if isinstance(t, Float64Type) else "float"
-    power = f"static_cast<{computing}>({w.name(exponent)})"
-    w.result(op, narrowed(t, f"pow{_suffix(t)}({widened(t, w.name(base))}, {power})"))
+    computing = w.spelling.floats[Float64Type if isinstance(t, Float64Type) else Float32Type]
+    power = w.spelling.cast.format(type=computing, value=w.name(exponent))
+    w.result(op, narrowed(t, f"pow{_suffix(w, t)}({widened(t, w.name(base))}, {power})"))
 
 
 def _integer_power(w: Writer, op: math.IPowIOp) -> None:
     t = op.results[0].type
     a, b = (w.name(v) for v in op.operands)
-    w.result(op, f"tw_ipow<{c_type(t)}, {unsigned_type(t)}>({a}, {b})")
+    w.result(op, f"tw_ipow<{w.c_type(t)}, {w.unsigned_type(t)}>({a}, {b})")
 
 
 def _absolute(w: Writer, op: math.AbsIOp) -> None:
     t = op.results[0].type
     value = w.name(op.operands[0])
-    w.result(op, f"{value} < 0 ? {cast_to(t, f'0 - {unsigned(t, value)}')} : {value}")
+    w.result(op, f"{value} < 0 ? {w.cast_to(t, f'0 - {unsigned(w, t, value)}')} : {value}")
 
 
 def _count(function: str) -> Write:

@@ -12,9 +12,7 @@ from tilewright.dialects.simt import structure as simt
 from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, RegsLoadOp, RegsStoreOp, SharedOp, StoreOp
 from tilewright.dialects.simt.sync import BarrierOp, ShuffleOp
 from tilewright.dialects.simt.types import RegsType, SharedType
-from tilewright.lowering.simt_to_cuda.arithmetic import Write
-from tilewright.lowering.simt_to_cuda.types import c_type, literal
-from tilewright.lowering.simt_to_cuda.writer import Writer
+from tilewright.lowering.simt_to_cuda.writer import Write, Writer
 
 SHARED = "tw_smem"
 """The name of the block's dynamic shared memory."""
@@ -33,14 +31,14 @@ def _grid_dim(w: Writer, op: simt.GridDimOp) -> None:
 
 
 def _shared(w: Writer, op: SharedOp) -> None:
-    element = c_type(op.res.type.element)
+    element = w.c_type(op.res.type.element)
     name = w.bind(op.res)
     w.line(f"{element} *{name} = reinterpret_cast<{element} *>({SHARED} + {op.offset.value.data});")
 
 
 def _regs_alloc(w: Writer, op: RegsAllocOp) -> None:
     sizes = "".join(f"[{n}]" for n in op.res.type.sizes) or "[1]"
-    element = c_type(op.res.type.element)
+    element = w.c_type(op.res.type.element)
     w.line(f"{element} {w.bind(op.res)}{sizes};")
 
 
@@ -71,8 +69,8 @@ def _load(w: Writer, op: LoadOp) -> None:
         w.line(load)
         return
     assert isinstance(op.regs.type, RegsType)
-    element = c_type(op.regs.type.element)
-    other = literal(op.other)
+    element = w.c_type(op.regs.type.element)
+    other = w.literal(op.other)
     with w.braces(f"if ({w.name(op.mask)})"):
         w.line(load)
     with w.braces("else"):
@@ -107,12 +105,12 @@ def _for(w: Writer, op: scf.ForOp) -> None:
     for argument, initial, result in zip(carried, op.iter_args, op.res, strict=True):
         name = w.bind(argument)
         w.names[result] = name
-        w.line(f"{c_type(argument.type)} {name} = {w.name(initial)};")
+        w.line(f"{w.c_type(argument.type)} {name} = {w.name(initial)};")
         targets.append(name)
     unroll = op.attributes.get("unroll")
     if isinstance(unroll, IntegerAttr):
         w.line(f"#pragma unroll {unroll.value.data}")
-    variable, kind = w.bind(index), c_type(index.type)
+    variable, kind = w.bind(index), w.c_type(index.type)
     head = f"{kind} {variable} = {w.name(op.lb)}; {variable} < {w.name(op.ub)}; {variable} += {w.name(op.step)}"
     w.targets.append(targets)
     with w.braces(f"for ({head})"):
@@ -124,7 +122,7 @@ def _if(w: Writer, op: scf.IfOp) -> None:
     targets: list[str] = []
     for result in op.output:
         targets.append(w.bind(result))
-        w.line(f"{c_type(result.type)} {targets[-1]};")
+        w.line(f"{w.c_type(result.type)} {targets[-1]};")
     w.targets.append(targets)
     with w.braces(f"if ({w.name(op.cond)})"):
         w.body(op.true_region.block)
@@ -141,7 +139,7 @@ def _yield(w: Writer, op: scf.YieldOp) -> None:
         # A value may be another's old variable: read all before any is written.
         for i, value in enumerate(op.arguments):
             name = w.fresh()
-            w.line(f"const {c_type(value.type)} {name} = {values[i]};")
+            w.line(f"const {w.c_type(value.type)} {name} = {values[i]};")
             values[i] = name
     for target, value in zip(targets, values, strict=True):
         w.line(f"{target} = {value};")

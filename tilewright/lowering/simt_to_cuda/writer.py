@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from tilewright.diagnostics import TilewrightError
-from tilewright.lowering.simt_to_cuda.types import c_type
+from tilewright.lowering.simt_to_cuda.types import CUDA_CPP, Spelling
 from tilewright.passes.core import error_at
 
 
@@ -17,10 +17,19 @@ class Writer:
     """Writes statements. `names` holds the C++ expression of each value: a variable, or a literal for a constant."""
 
     def __init__(
-        self, table: Mapping[type[Operation], Callable[[Writer, Any], None]], read_only: set[SSAValue]
+        self,
+        table: Mapping[type[Operation], Write],
+        read_only: set[SSAValue],
+        *,
+        spelling: Spelling = CUDA_CPP,
+        target: str = "cuda",
     ) -> None:
         self.table = table
         """From the class of an op to the function that writes it."""
+        self.spelling = spelling
+        """How types and constants are written."""
+        self.target = target
+        """The target's name, for errors."""
         self.read_only = read_only
         """Global pointers through which the kernel never stores."""
         self.lines: list[str] = []
@@ -57,18 +66,38 @@ class Writer:
         self.names[value] = self.fresh()
         return self.names[value]
 
+    def c_type(self, type_: Attribute) -> str:
+        """The name of a scalar type."""
+        return self.spelling.type(type_)
+
+    def unsigned_type(self, type_: Attribute) -> str:
+        """The name of the unsigned integer of an integer type's width."""
+        return self.spelling.unsigned_type(type_)
+
+    def cast_to(self, type_: Attribute, text: str) -> str:
+        """A value converted to a scalar type."""
+        return self.spelling.cast_to(type_, text)
+
+    def literal(self, value: Attribute) -> str:
+        """A constant attribute as an expression."""
+        return self.spelling.literal(value)
+
     def result(self, op: Operation, expression: str) -> None:
         """Declare the variable of the op's one result."""
         value = op.results[0]
-        self.line(f"const {c_type(value.type)} {self.bind(value)} = {expression};")
+        self.line(f"const {self.c_type(value.type)} {self.bind(value)} = {expression};")
 
     def body(self, block: Block) -> None:
         """Write all ops of a block; TilewrightError at an op that the table lacks."""
         for op in block.ops:
             write = self.table.get(type(op))
             if write is None:
-                raise error_at(op, f"simt-to-cuda has no C++ for {op.name}")
+                raise error_at(op, f"target {self.target} has no text for {op.name}")
             try:
                 write(self, op)
             except TilewrightError as error:
                 raise error if error.location is not None else error_at(op, f"{op.name}: {error.message}") from None
+
+
+Write: TypeAlias = Callable[[Writer, Any], None]
+"""An entry of an emitter table: writes one op, and binds its results (`Writer.result`, `Writer.bind`)."""

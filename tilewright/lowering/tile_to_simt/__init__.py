@@ -20,6 +20,8 @@ class TileToSimtPass(TilewrightPass):
     """
 
     name = "tile-to-simt"
+    level = "tile"
+    anchors = ("builtin.module",)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         from tilewright.dialects.tile.structure import KernelOp

@@ -1,9 +1,10 @@
 """Channels and tensor maps: slots of shared memory, the barriers that guard them, and who waits for what.
 
-A channel that tensor maps fill from global memory (a load channel) has two mbarriers a slot: `full` counts the bytes that
-land, `empty` the warps that are through with it. One thread of the producer asks for copies; every thread of the consumer
-waits. A channel that threads fill and tensor maps store from (a store channel) is used by one role: a named barrier
-separates writing from storing, and the storing thread counts its groups. Slot and parity are carried through loops.
+A channel that tensor maps fill from global memory (a load channel) has two mbarriers a slot: `full` counts the bytes
+that land, `empty` the warps that are through with it. One thread of the producer asks for copies; every thread of the
+consumer waits. A channel that threads fill and tensor maps store from (a store channel) is used by one role: a named
+barrier separates writing from storing, and the storing thread counts its groups. Slot and parity are carried through
+loops.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, IntAttr
+from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import Block, SSAValue
 
 from tilewright.dialects.assembly import int_array, ints
@@ -26,7 +27,7 @@ from tilewright.dialects.simt.mbarriers import (
     MbarWaitOp,
     NamedBarrierOp,
 )
-from tilewright.dialects.simt.memory import RegsAllocOp, RegsLoadOp, RegsStoreOp, SharedOp
+from tilewright.dialects.simt.memory import RegsAllocOp, RegsLoadOp, RegsStoreOp, SharedOp, zero_of
 from tilewright.dialects.simt.sync import BarrierOp
 from tilewright.dialects.simt.tma import BulkCommitOp, BulkWaitOp, TmaLoadOp, TmaStoreOp
 from tilewright.dialects.simt.types import MbarType, TensorMapAttr, TmapType, regs_type, shared_type
@@ -70,7 +71,7 @@ def declare_channels(kernel: Kernel, op: KernelOp) -> None:
             array.name_hint = channel.res.name_hint
             arrays.append(array)
         loads = _is_load(channel)
-        made = Channel(channel, arrays, None, None, number + 1)
+        made = Channel(channel, arrays, None, None, number + 1, _is_stored(channel))
         if loads:
             assert channel.barriers is not None
             at = channel.barriers.value.data
@@ -98,6 +99,15 @@ def _is_load(channel: ChannelOp) -> bool:
                     copy = each.operation
                     if isinstance(copy, CopyOp) and copy.target is buffer:
                         return copy.spaces[0] == "global"
+    return False
+
+
+def _is_stored(channel: ChannelOp) -> bool:
+    """Whether tensor maps store from the slots."""
+    for use in channel.res.uses:
+        if isinstance(use.operation, ReceiveOp):
+            readers = [each.operation for buffer in use.operation.buffers for each in buffer.uses]
+            return any(isinstance(o, CopyOp) and o.via is not None and o.via.data == "tma" for o in readers)
     return False
 
 
@@ -168,8 +178,9 @@ def lower_acquire(kernel: Kernel, op: AcquireOp) -> None:
     builder, channel = kernel.builder, kernel.channels[op.channel]
     if channel.full is None or channel.empty is None:
         slot = _store_slot(kernel, channel)
-        with builder.elect(kernel.scope):
-            builder.add(BulkWaitOp(channel.op.type.stages.data - 1, read=True))
+        if channel.stored:
+            with builder.elect(kernel.scope):
+                builder.add(BulkWaitOp(channel.op.type.stages.data - 1, read=True))
         builder.add(NamedBarrierOp(channel.number, builder.threads))
         _bind(kernel, channel, op.buffers, slot)
         return
@@ -185,7 +196,8 @@ def lower_publish(kernel: Kernel, op: PublishOp) -> None:
     """Go on to the next slot; the threads' stores to a store channel are made visible first."""
     builder, channel = kernel.builder, kernel.channels[op.channel]
     if channel.full is None:
-        builder.add(FenceOp("async"))
+        if channel.stored:
+            builder.add(FenceOp("async"))
         builder.add(NamedBarrierOp(channel.number, builder.threads))
         return
     _advance(kernel, channel, "acquire", ring_of(kernel, op.channel, "acquire"))
@@ -209,6 +221,8 @@ def lower_release(kernel: Kernel, op: ReleaseOp) -> None:
         isinstance(o, ReceiveOp) and o.channel is op.channel for o in (op.parent.ops if op.parent else ())
     )
     if channel.full is None or channel.empty is None:
+        if not channel.stored:
+            return  # the barrier of the next acquire waits for the threads that read
         with builder.elect(kernel.scope):
             if inside_loop:
                 builder.add(BulkCommitOp())
@@ -272,7 +286,7 @@ def lower_mapped_copy(kernel: Kernel, op: CopyOp) -> None:
     slot, tile = kernel.slots.get(inside), buffer_type(inside)
     if slot is None:
         raise error_at(op, "tile.copy: via tma moves the buffers of a channel's slot")
-    if loads and isinstance(op.other, FloatAttr) and op.other.value.data != 0.0:
+    if loads and op.other is not None and op.other != zero_of(element_type(tile.element)):
         raise error_at(op, "tile.copy: via tma fills with 0.0")
     builder = kernel.builder
     argument, order = _map_argument(kernel, op, outside, tile)
@@ -294,9 +308,12 @@ def lower_matrix_store(kernel: Kernel, op: CopyOp) -> None:
     """`via stmatrix`: each warp stores its 16 rows, 16 columns at a time."""
     builder, tile = kernel.builder, op.tile_type
     slot, shared = kernel.slots.get(op.target), buffer_type(op.target)
-    if slot is None or shared.swizzle is None or shared.swizzle.along.data != shared.rank - 1 or tile.rank != 2:
+    if slot is None or shared.swizzle is None or shared.swizzle.along.data != shared.rank - 1:
         raise error_at(op, "tile.copy: via stmatrix stores rows to a slot that is swizzled along them")
-    rows = tile.sizes[0]
+    rows = tile.sizes[-2]
+    if tile.rank < 2 or tile.count != rows * tile.sizes[-1]:
+        raise error_at(op, f"tile.copy: via stmatrix stores one matrix, got a tile of {list(tile.sizes)}")
+    leading = [builder.constant(0, I32)] * (tile.rank - 2)
     regs = kernel.values[op.source]
     _, span, _, panels = panel_of(shared)
     groups = builder.threads // WARPGROUP
@@ -322,7 +339,7 @@ def lower_matrix_store(kernel: Kernel, op: CopyOp) -> None:
             first = builder.add_int(first, builder.mul_int(q, builder.constant(4, I32)))
             column = builder.add_int(builder.add_int(first, builder.mul_int(h, builder.constant(2, I32))), e)
             line = builder.add_int(builder.mul_int(block, builder.constant(2, I32)), x)
-            value = builder.add(RegsLoadOp(regs, [line, column])).results[0]
+            value = builder.add(RegsLoadOp(regs, [*leading, line, column])).results[0]
             to = builder.add_int(
                 builder.mul_int(h, builder.constant(4, I32)), builder.mul_int(x, builder.constant(2, I32))
             )

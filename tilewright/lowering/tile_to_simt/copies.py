@@ -14,14 +14,15 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
+from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, RegsLoadOp, RegsStoreOp, StoreOp
 from tilewright.dialects.simt.types import RegsType, regs_type
 from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.types import AnyDistribution, BufType, buffer_type
 from tilewright.lowering.tile_to_simt.builder import I32, Builder, Int, constant_of
-from tilewright.lowering.tile_to_simt.channels import lower_mapped_copy, lower_matrix_store
+from tilewright.lowering.tile_to_simt.channels import lower_mapped_copy, lower_matrix_store, panel_of
 from tilewright.lowering.tile_to_simt.elements import each_local, first_copy, thread_place
-from tilewright.lowering.tile_to_simt.state import Kernel, element_type
+from tilewright.lowering.tile_to_simt.state import Kernel, Slot, element_type
 from tilewright.passes.core import error_at
 
 
@@ -71,6 +72,9 @@ def _memory(
 ) -> _Memory | None:
     """The memory side for a global or shared buffer, None for a fragment."""
     builder, type_ = kernel.builder, buffer_type(value)
+    slot = kernel.slots.get(value)
+    if slot is not None:
+        return _slot_memory(builder, slot, type_, offsets, places)
     if type_.strides is None:
         return None
     # 32 bits hold any index into shared memory.
@@ -86,6 +90,26 @@ def _memory(
         if bound == "clip":
             remaining[d] = builder.sub_int(builder.param(type_.dims[d]), firsts[d])
     return _Memory(kernel.values[value], integer, strides, remaining, address)
+
+
+def _slot_memory(
+    builder: Builder, slot: Slot, type_: BufType, offsets: Sequence[SSAValue], places: Sequence[SSAValue]
+) -> _Memory:
+    """The memory side for a slot's buffer of one panel, whose array permutes the chunks of a row by itself."""
+    layout, span, _, panels = panel_of(type_)
+    along = layout.along.data
+    if panels != 1 or offsets:
+        raise TilewrightError(f"a copy by threads moves a slot of one panel as a whole, got {type_}")
+    # Rows lie one after the other, the last of the other dims fastest.
+    steps, row = list[int](), span
+    for d in reversed(range(type_.rank)):
+        steps.insert(0, 1 if d == along else row)
+        row *= 1 if d == along else type_.sizes[d]
+    strides = [builder.constant(step, I32) for step in steps]
+    address = slot.first
+    for place, stride in zip(places, strides, strict=True):
+        address = builder.add_int(address, builder.mul_int(place, stride))
+    return _Memory(slot.array, I32, strides, [None] * type_.rank, address)
 
 
 def lower_copy(kernel: Kernel, op: CopyOp) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from typing import Any
 
 from xdsl.dialects import scf
@@ -251,13 +250,11 @@ def _roles(kernel: Kernel, op: RolesOp) -> None:
     for role, body in zip(op.roles, op.bodies, strict=True):
         block = Block()
         outer_rings, outer_scope = dict(kernel.rings), kernel.scope
-        kernel.scope = "role"
         # A role that only fills slots is the work of one thread.
         alone = not any(isinstance(o, AllocOp | ReceiveOp) for o in body.walk())
-        with builder.role(block, role.first * WARPGROUP, role.threads):
-            with builder.elect("role") if alone else nullcontext():
-                kernel.scope = "" if alone else "role"
-                _lower_block(kernel, body.block)
+        kernel.scope = "" if alone else "role"
+        with builder.role(block, role.first * WARPGROUP, role.threads), builder.elect("role" if alone else ""):
+            _lower_block(kernel, body.block)
         kernel.rings, kernel.scope = outer_rings, outer_scope
         bodies.append(Region(block))
     builder.location = op.location

@@ -1,4 +1,4 @@
-"""`tile.mma` on matrix instructions of sm_90a: descriptors of swizzled slots, one instruction a 64-row block and step."""
+"""`tile.mma` on matrix instructions of sm_90a: descriptors of swizzled slots, one a 64-row block and step."""
 
 from __future__ import annotations
 
@@ -50,8 +50,7 @@ def lower_wgmma(kernel: Kernel, op: MmaOp) -> None:
                 (lhs.array, a),
                 (rhs.array, b),
                 acc,
-                builder.mul_int(block, builder.constant(2, I32)),
-                zero,
+                [builder.mul_int(block, builder.constant(2, I32)) if d == m else zero for d in op.operand_dims[2]],
                 majors=(a_major, b_major),
                 lhs_offsets=a_offsets,
                 rhs_offsets=b_offsets,

@@ -20,13 +20,17 @@ from tilewright.lowering.tile_to_simt.expressions import lower_expr
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A channel: its rings in shared memory, its mbarriers when tensor maps fill it, and its named barrier."""
+    """A channel: its rings in shared memory, its mbarriers when tensor maps fill it, and its named barrier.
+
+    `stored` says that tensor maps store from it.
+    """
 
     op: ChannelOp
     arrays: list[SSAValue]
     full: SSAValue | None
     empty: SSAValue | None
     number: int
+    stored: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,8 @@ def monotone(fn: Callable[[Array], Array], x: Bounded, value: Array) -> Array:
         return NO_ERROR
     exact = x.error == 0
     low, high = (distance(fn(x.value + side * x.error), value) for side in (-1.0, 1.0))
-    return np.where(exact, 0.0, np.maximum(low, high))
+    # Where nothing is known of x, it may be NaN, whatever the ends of its range give.
+    return np.where(exact, 0.0, np.where(np.isinf(x.error), np.inf, np.maximum(low, high)))
 
 
 def settle(element_type: Attribute, value: Array, error: Array) -> Array:

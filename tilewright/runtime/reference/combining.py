@@ -32,16 +32,19 @@ def smallest(found: FloatFormat) -> float:
     return 2.0 ** (found.min_exponent - found.precision + 1)
 
 
-def summation_error(found: FloatFormat, length: int, magnitude: Array) -> Array:
-    """How far a sum of `length` terms in this format, in any order, may be off; `magnitude` is the sum of |terms|.
+def summation_error(found: FloatFormat, length: int, magnitude: Array, finite: Array | None = None) -> Array:
+    """How far a sum of `length` terms in this format, in any order, may be off; `magnitude` is the sum of |terms|,
+    `finite` that of the finite terms alone where there are others.
 
     2 K u sum|x|: Higham, Accuracy and Stability of Numerical Algorithms, section 4.2, has (K - 1) u + O(u^2); the
     factor 2 covers the products of a contraction and the second order. inf where a partial sum of finite terms may
-    overflow; 0 where a term is no number, as the sum is none either, in any order.
+    overflow; else 0 where a term is infinite or NaN, as the sum then is what these make of it, in any order.
     """
     error = 2.0 * length * found.unit_roundoff * magnitude + length * smallest(found)
     error = np.where(magnitude >= found.overflow, np.inf, error)
-    return np.where(np.isfinite(magnitude), error, 0.0)
+    # An infinity beside finite terms that may overflow to the other one: NaN in some orders.
+    beside = 0.0 if finite is None else np.where(finite >= found.overflow, np.inf, 0.0)
+    return np.where(np.isfinite(magnitude), error, beside)
 
 
 @dataclass(slots=True)
@@ -60,6 +63,8 @@ class Accumulator:
     """sum: of the terms' errors; max and min: the greatest of them; prod: the product of |x| + e."""
     magnitude: Array
     """sum: of |x| + e; prod: the product of |x|."""
+    peak: Array
+    """sum: of |x| + e where that is finite; prod: the product of all |x| + e above 1: what an order may come to."""
 
     @staticmethod
     def start(combine: Combine, element_type: Attribute, shape: Sequence[int], length: int) -> Accumulator:
@@ -68,8 +73,8 @@ class Accumulator:
         initial = identity_value(combine, element_type)
         value = np.full(shape, initial, np.float64 if is_float else np.int64)
         product_of_bounds = 1.0 if combine is Combine.PROD else 0.0
-        error, magnitude = np.full(shape, product_of_bounds), np.full(shape, product_of_bounds)
-        return Accumulator(combine, element_type, length, value, error, magnitude)
+        error, magnitude, peak = (np.full(shape, product_of_bounds) for _ in range(3))
+        return Accumulator(combine, element_type, length, value, error, magnitude, peak)
 
     def add(self, where: tuple[slice, ...], terms: Bounded) -> None:
         """Combine a block into the results at `where`; the trailing axes of `terms` are the reduced ones."""
@@ -82,8 +87,11 @@ class Accumulator:
         size = np.abs(values.astype(np.float64, copy=False))
         if self.combine is Combine.SUM:
             self.error[where] += np.add.reduce(terms.error, axis=axes)
-            self.magnitude[where] += np.add.reduce(size + terms.error, axis=axes)
+            bounds = size + terms.error
+            self.magnitude[where] += np.add.reduce(bounds, axis=axes)
+            self.peak[where] += np.add.reduce(np.where(np.isfinite(bounds), bounds, 0.0), axis=axes)
         else:
+            self.peak[where] *= np.multiply.reduce(np.fmax(size + terms.error, 1.0), axis=axes)
             self.error[where] *= np.multiply.reduce(size + terms.error, axis=axes)
             self.magnitude[where] *= np.multiply.reduce(size, axis=axes)
 
@@ -95,10 +103,13 @@ class Accumulator:
         value = with_overflow(self.element_type, self.value)
         error = self.error
         if self.combine is Combine.SUM:
-            error = error + summation_error(found, self.length, self.magnitude)
+            peak = np.where(np.isnan(value), 0.0, self.peak)
+            error = error + summation_error(found, self.length, self.magnitude, peak)
         elif self.combine is Combine.PROD:
             # Relative: (1 + u)^K of the product, and what the factors' errors make of it.
             error = (self.error - self.magnitude) + summation_error(found, self.length, self.error)
+            # Factors that overflow before a zero is met make NaN of it.
+            error = np.where((self.peak >= found.overflow) & ~np.isnan(value), np.inf, error)
         return Bounded(value, settle(self.element_type, value, error))
 
     def _finish_integer(self) -> Bounded:

@@ -75,5 +75,9 @@ def contract(
         spread_error = product(size_a, error_b) + product(error_a, size_b + error_b)
         magnitude = magnitude + spread_error
     length = prod(sizes[d] for d in reduced)
-    error = spread_error + summation_error(found, length, magnitude)
+    finite: Array | None = None
+    if not np.all(np.isfinite(magnitude)):
+        left, right = (np.where(np.isfinite(size), size, 0.0) for size in (size_a, size_b))
+        finite = np.where(np.isnan(value), 0.0, product(left, right))
+    error = spread_error + summation_error(found, length, magnitude, finite)
     return Bounded(arranged(value), arranged(np.broadcast_to(error, value.shape)))

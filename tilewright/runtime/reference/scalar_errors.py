@@ -113,8 +113,9 @@ def _from_integer(op: Operation, args: Sequence[Bounded], value: Array) -> Array
 
 
 def _periodic(op: Operation, args: Sequence[Bounded], value: Array) -> Array:
-    """sin and cos: the slope is at most 1, the range 2."""
-    return np.minimum(args[0].error, 2.0) + _own(op, value)
+    """sin and cos: the slope is at most 1, the range 2, but what is not known may be NaN."""
+    error = args[0].error
+    return np.where(np.isinf(error), np.inf, np.minimum(error, 2.0)) + _own(op, value)
 
 
 def _power(op: Operation, args: Sequence[Bounded], value: Array) -> Array:

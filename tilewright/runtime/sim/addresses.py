@@ -14,6 +14,8 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import i1, i32
 from xdsl.ir import Block, Operation, SSAValue
 
+from tilewright.dialects.simt.async_copy import CpAsyncOp
+from tilewright.dialects.simt.matrix import LdmatrixOp
 from tilewright.dialects.simt.mbarriers import MbarArriveOp, MbarExpectOp, MbarWaitOp
 from tilewright.dialects.simt.memory import LoadOp, StoreOp
 from tilewright.dialects.simt.structure import KernelOp
@@ -44,6 +46,10 @@ def address_values(kernel: KernelOp) -> set[SSAValue]:
             pending += [op.index, *([] if op.mask is None else [op.mask])]
         elif isinstance(op, PLACED):
             pending += [operand for operand in op.operands if operand.type == i32]
+        elif isinstance(op, LdmatrixOp):
+            pending.append(op.index)
+        elif isinstance(op, CpAsyncOp):
+            pending += [op.source_index, op.target_index, *([] if op.valid is None else [op.valid])]
         elif isinstance(op, scf.IfOp):
             pending.append(op.cond)
         elif isinstance(op, scf.ForOp):

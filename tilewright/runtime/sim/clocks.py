@@ -61,7 +61,8 @@ class VectorClocks:
         self.first_copy = warps
         self.first_store = warps + len(bars)
         self.first_matrix = self.first_store + groups
-        self.agents = self.first_matrix + groups
+        self.first_copying = self.first_matrix + groups
+        self.agents = self.first_copying + warps
         width = self.agents + warps
         self.known = np.zeros((blocks, warps, width), np.int32)
         """By warp: the tick of each agent that is done; behind them, that of each warp that is fenced."""
@@ -90,7 +91,9 @@ class VectorClocks:
             return f"a copy that signals {self.bars[agent - self.first_copy]}"
         if agent < self.first_matrix:
             return f"a store of warpgroup {agent - self.first_store}"
-        return f"a matrix instruction of warpgroup {agent - self.first_matrix}"
+        if agent < self.first_copying:
+            return f"a matrix instruction of warpgroup {agent - self.first_matrix}"
+        return f"an asynchronous copy of warp {agent - self.first_copying}, which was not waited for,"
 
     def copy_agent(self, bar: Array) -> Array:
         """The agent of copies that signal an mbarrier."""
@@ -230,6 +233,19 @@ class VectorClocks:
             other = self.name(int(np.argmax(unknown[np.argmax(read)])))
             message = f"write to what {other} reads, with nothing to order the two"
             self._report(state, "race", site, read, places, shape, message)
+
+    def on_copy_start(self, state: State, site: Site, cells: Array, active: Array | None) -> None:
+        """See `RaceModel`: until its end, nobody knows of it."""
+        self.on_write(state, site, cells, active)
+        at, _, warp, _, _ = self._lanes(state, cells, active)
+        self.writer[at] = self.first_copying + warp
+        self.written[at] = np.iinfo(np.int32).max
+
+    def on_copy_end(self, state: State, cells: Array, active: Array | None) -> None:
+        """See `RaceModel`."""
+        at, block, warp, _, _ = self._lanes(state, cells, active)
+        self.writer[at] = warp
+        self.written[at] = self.known[block, warp, warp]
 
     # Accesses of units.
 

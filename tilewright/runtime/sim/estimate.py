@@ -14,6 +14,8 @@ from xdsl.dialects import arith, math, scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.dialects.roles import WARPGROUP
+from tilewright.dialects.simt.async_copy import CpAsyncOp
+from tilewright.dialects.simt.matrix import LdmatrixOp, MmaSyncOp
 from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, RegsLoadOp, RegsStoreOp, StoreOp
 from tilewright.dialects.simt.roles import ElectOp, RolesOp
 from tilewright.dialects.simt.structure import KernelOp, UnrollOp
@@ -27,6 +29,8 @@ from tilewright.runtime.sim.vectorise import is_parallel
 
 FIXED = 4e-6
 """Any op, however few threads: a call and a few NumPy calls."""
+PRODUCT = 130e-6
+"""A `simt.mma_sync` of one warp: 16 steps along k."""
 LANE = 0.7e-9
 """One more thread of an ordinary op."""
 _LANE_OF: dict[type[Operation], float] = {
@@ -43,6 +47,7 @@ _LANE_OF: dict[type[Operation], float] = {
     RegsLoadOp: 0.2e-9,
     RegsStoreOp: 0.5e-9,
     RegsAllocOp: 0.3e-9,
+    MmaSyncOp: 300e-9,
 }
 _ACCESS: dict[str, tuple[float, float, float]] = {
     # (fixed, each element, each request of a lane); shared accesses that all blocks share are counted once for all.
@@ -50,7 +55,7 @@ _ACCESS: dict[str, tuple[float, float, float]] = {
     "count": (30e-6, 2.2e-9, 6.5e-9),
     "check": (90e-6, 5e-9, 15e-9),
 }
-PRODUCT = 0.05e-9
+MULTIPLICATION = 0.05e-9
 """One multiplication of a matrix instruction, and what is read for it."""
 MATRIX = 60e-6
 """A matrix instruction, however many blocks and small."""
@@ -100,13 +105,20 @@ class _Walk:
         if isinstance(op, WgmmaOp):
             tile = op.tile
             self.fixed += executions * MATRIX
-            self.lanes += lanes / WARPGROUP * tile.m * tile.n * tile.k * PRODUCT
+            self.lanes += lanes / WARPGROUP * tile.m * tile.n * tile.k * MULTIPLICATION
             return
         if isinstance(op, TmaLoadOp | TmaStoreOp):
             assert isinstance(op.map.type, TmapType)
             self.lanes += iterations * (BOX + op.map.type.count * BOX_ELEMENT)
             return
-        self.fixed += executions * FIXED
+        if isinstance(op, LdmatrixOp | CpAsyncOp):
+            fixed, element, request = _ACCESS[self.level]
+            width = op.registers if isinstance(op, LdmatrixOp) else op.width.value.data
+            # A copy is looked at when it starts and when it lands.
+            self.fixed += executions * fixed * (1 if isinstance(op, LdmatrixOp) else 2)
+            self.lanes += lanes * (width * element + request)
+            return
+        self.fixed += executions * (PRODUCT if isinstance(op, MmaSyncOp) else FIXED)
         if not self.uniform(op):
             self.lanes += lanes * _LANE_OF.get(type(op), LANE)
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Literal, TypeAlias
 
 import numpy as np
 from xdsl.dialects.builtin import i32, i64
@@ -26,12 +25,14 @@ from tilewright.dialects.simt.types import GlobalType
 from tilewright.runtime.numerics import Array
 from tilewright.runtime.scalar_ops import carrier_dtype, quiet
 from tilewright.runtime.sim.addresses import address_values
+from tilewright.runtime.sim.async_copies import AsyncCopies, Landing, check_landing, copy_table
 from tilewright.runtime.sim.asynchronous import accumulators, asynchronous_table, needs_machine
 from tilewright.runtime.sim.buffers import Buffer
 from tilewright.runtime.sim.clocks import VectorClocks
 from tilewright.runtime.sim.compiler import Compiled, Compiler, Level
 from tilewright.runtime.sim.control import control_table
 from tilewright.runtime.sim.machine import Machine
+from tilewright.runtime.sim.matrices import matrix_table
 from tilewright.runtime.sim.mbarriers import Mbarriers, mbar_columns, mbar_names
 from tilewright.runtime.sim.memory import memory_table
 from tilewright.runtime.sim.named_barriers import NamedBarriers
@@ -50,9 +51,6 @@ BATCH_BYTES = 256 << 20
 """Memory for the live values of the blocks that are simulated at once."""
 
 Progress = Callable[[int, int], None]
-
-Landing: TypeAlias = Literal["late", "eager"]
-"""When asynchronous copies and matrix instructions happen: at the latest legal moment, or as they start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,16 +89,18 @@ class Program:
         blocks: Sequence[int] | None = None,
         batch: int | None = None,
         progress: Progress | None = None,
+        landing: Landing = "latest",
         map_sizes: Sequence[int] = (),
-        landing: Landing = "late",
         seed: int | None = None,
     ) -> Report:
         """Run the `grid` blocks on the buffers, in place, or only those in `blocks`, in ascending order.
 
-        `map_sizes` has the sizes, then the strides, of each tensor map after the other; a `seed` makes the turns of
-        roles, and which copy lands next, random. Raises TilewrightError for arguments that do not fit, and below level
-        `check` for a deadlock.
+        `landing` says when asynchronous work happens: at the `latest` or the `earliest` legal moment. `map_sizes` has
+        the sizes, then the strides, of each tensor map after the other; a `seed` makes the turns of roles, and which
+        copy lands next, random. Raises TilewrightError for arguments that do not fit, and below level `check` for a
+        deadlock.
         """
+        check_landing(landing)
         self._check_arguments(buffers, scalars, grid, blocks)
         maps = make_maps(self.kernel.sym_name.data, self.maps, buffers, map_sizes)
         total = grid if blocks is None else len(set(blocks))
@@ -112,6 +112,7 @@ class Program:
             for first, count in batches(grid, blocks, size):
                 state = self._state(report, list(buffers), scalars, first, count)
                 state.grid = grid
+                state.copies = AsyncCopies(landing)
                 if order is not None:
                     state.order = order
                     state.races = self._races(count, state)
@@ -151,7 +152,7 @@ class Program:
             Mbarriers(state.blocks, self.mbarriers, state.threads // WARP),
             NamedBarriers(state.blocks),
             state.races if isinstance(state.races, VectorClocks) else None,
-            landing == "eager",
+            landing == "earliest",
             None if seed is None else Random(seed),
         )
 
@@ -242,7 +243,8 @@ def compile_kernel(kernel: KernelOp, level: Level = "fast", *, aliased: bool = T
     """
     if level not in ("fast", "count", "check"):
         raise TilewrightError(f"expected level fast, count or check, got {level!r}", location_of(kernel))
-    table = scalar_table() | register_table() | memory_table() | control_table() | asynchronous_table()
+    table = scalar_table() | register_table() | memory_table() | control_table() | matrix_table() | copy_table()
+    table |= asynchronous_table()
     compiler = Compiler(kernel, level, aliased, vectorise, table)
     asynchronous = needs_machine(kernel)
     compiler.cell = shared_cell(kernel, asynchronous)
@@ -288,17 +290,17 @@ def simulate(
     blocks: Sequence[int] | None = None,
     batch: int | None = None,
     progress: Progress | None = None,
+    landing: Landing = "latest",
     map_sizes: Sequence[int] = (),
-    landing: Landing = "late",
 ) -> Report:
     """Run `grid` blocks of a kernel, or those of them in `blocks`, on `buffers`, one for each pointer, and `scalars`.
 
-    `scalars` are what goes by value, then the values of the kernel's `params`; `map_sizes` and `landing` as in
-    `Program.run`.
+    `scalars` are what goes by value, then the values of the kernel's `params`; `map_sizes` as in `Program.run`.
 
     The buffers are written in place. `batch` is how many blocks run at once (by default as many as fit in 256 MiB);
-    `progress` is called with (blocks done, blocks). Raises TilewrightError for arguments that do not fit, for an op
-    that the simulator does not know, and below level `check` for an access outside its buffer.
+    `progress` is called with (blocks done, blocks); `landing` as in `Program.run`. Raises TilewrightError for
+    arguments that do not fit, for an op that the simulator does not know, and below level `check` for an access
+    outside its buffer.
     """
     program = compile_kernel(kernel, level, aliased=overlap(buffers, kernel))
     return program.run(
@@ -308,6 +310,6 @@ def simulate(
         blocks=blocks,
         batch=batch,
         progress=progress,
-        map_sizes=map_sizes,
         landing=landing,
+        map_sizes=map_sizes,
     )

@@ -1,6 +1,6 @@
 """What runs beside the threads of a batch of blocks: barriers in memory, copies under way, and the clocks of all.
 
-A copy to shared memory lands at the latest legal moment, when no role can go on, or at once (`eager`).
+A copy to shared memory lands at the latest legal moment, when no role can go on, or at once (`earliest`).
 """
 
 from __future__ import annotations

@@ -143,28 +143,35 @@ class Access:
             observer(state, index, active)
 
 
+def shared_array(compiler: Compiler, op: Operation, memory: SSAValue) -> tuple[int, int]:
+    """(byte offset, elements) of the shared array that an op accesses; TilewrightError for one that does not fit."""
+    owner = memory.owner
+    if not isinstance(owner, SharedOp) or not isinstance(memory.type, SharedType):
+        raise TilewrightError("expected shared memory made by simt.shared", location_of(op))
+    offset, count = owner.offset.value.data, memory.type.count
+    size = storage_dtype(memory.type.element).itemsize
+    if offset % size:
+        raise TilewrightError(
+            f"expected an offset in shared memory that is a multiple of {size} bytes, got {offset}",
+            location_of(owner),
+        )
+    limit = compiler.kernel.smem.value.data
+    if offset < 0 or offset + count * size > limit:
+        raise TilewrightError(
+            f"shared array of bytes {offset}..{offset + count * size} is outside the kernel's {limit} bytes",
+            location_of(owner),
+        )
+    return offset, count
+
+
 def make_access(compiler: Compiler, op: LoadOp | StoreOp) -> Access:
     """The common part of a load or store, with the observers of the level."""
     memory = op.memory
     shared = isinstance(memory.type, SharedType)
     argument, offset, count = -1, 0, 0
     if isinstance(memory.type, SharedType):
-        owner = memory.owner
-        if not isinstance(owner, SharedOp):
-            raise TilewrightError("expected shared memory made by simt.shared", location_of(op))
-        offset, count = owner.offset.value.data, memory.type.count
+        offset, count = shared_array(compiler, op, memory)
         size = storage_dtype(memory.type.element).itemsize
-        if offset % size:
-            raise TilewrightError(
-                f"expected an offset in shared memory that is a multiple of {size} bytes, got {offset}",
-                location_of(owner),
-            )
-        limit = compiler.kernel.smem.value.data
-        if offset < 0 or offset + count * size > limit:
-            raise TilewrightError(
-                f"shared array of bytes {offset}..{offset + count * size} is outside the kernel's {limit} bytes",
-                location_of(owner),
-            )
         if memory.type.swizzle.data and op.width.value.data * size > MAX_ACCESS:
             raise TilewrightError(
                 f"expected accesses of a swizzled array of at most {MAX_ACCESS} bytes, got "

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from math import prod
 from typing import TypeAlias
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerType
 
+from tilewright.dialects.simt.async_copy import CpAsyncOp
 from tilewright.dialects.simt.memory import LoadOp, SharedOp, StoreOp
 from tilewright.dialects.simt.structure import KernelOp
 from tilewright.dialects.simt.tma import TmaStoreOp
@@ -89,7 +91,9 @@ class Counter:
                 counts.sectors += used * times
 
     def _use(self, addresses: Array, width_bytes: int, active: Array | None) -> tuple[int, int]:
-        count = global_sectors if self.place.argument >= 0 else shared_wavefronts
+        count = global_sectors
+        if self.place.argument < 0:
+            count = partial(shared_wavefronts, loads=self.place.site.op_name == LoadOp.name)
         if addresses.size > MEMO_ELEMENTS or (active is not None and active.size > MEMO_ELEMENTS):
             return count(addresses, width_bytes, active)
         key = (addresses.tobytes(), b"" if active is None else active.tobytes(), width_bytes)
@@ -180,12 +184,15 @@ def shared_cell(kernel: KernelOp, machine: bool) -> int:
     if not machine:
         sizes = [storage_dtype(op.res.type.element).itemsize for op in kernel.walk() if isinstance(op, SharedOp)]
         return min(sizes, default=4)
-    accesses = [
-        storage_dtype(op.memory.type.element).itemsize * op.width.value.data
-        for op in kernel.walk()
-        if isinstance(op, LoadOp | StoreOp) and isinstance(op.memory.type, SharedType)
-    ]
-    return min([MAX_ACCESS, *accesses])
+    # An ldmatrix reads rows of 16 bytes.
+    accesses = [MAX_ACCESS]
+    for op in kernel.walk():
+        if isinstance(op, LoadOp | StoreOp) and isinstance(op.memory.type, SharedType):
+            accesses.append(storage_dtype(op.memory.type.element).itemsize * op.width.value.data)
+        elif isinstance(op, CpAsyncOp):
+            assert isinstance(op.target.type, SharedType)
+            accesses.append(storage_dtype(op.target.type.element).itemsize * op.width.value.data)
+    return min(accesses)
 
 
 def written_pointers(kernel: KernelOp) -> set[int]:

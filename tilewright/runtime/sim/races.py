@@ -31,6 +31,14 @@ class RaceModel(Protocol):
         """A write to shared memory: reports races with reads and writes."""
         ...
 
+    def on_copy_start(self, state: State, site: Site, cells: Array, active: Array | None) -> None:
+        """Each thread starts an asynchronous copy to its cells: reports what is not ordered before it."""
+        ...
+
+    def on_copy_end(self, state: State, cells: Array, active: Array | None) -> None:
+        """Each thread has waited for its copy to these cells: from here on they are a write of the thread."""
+        ...
+
     def on_barrier(self, blocks: Array | None) -> None:
         """A block barrier of the blocks where `blocks` (blocks,) is true; None is all."""
         ...
@@ -49,8 +57,10 @@ class EpochModel:
     """Order by block barriers alone: two accesses of one epoch (the time between two barriers) are not ordered.
 
     That is all there is as long as every thread synchronises by the block barrier. For each cell the last write and the
-    readers of its last epoch are kept as `epoch << 11 | thread`. While all blocks do the same to shared memory there is
-    one row for all of them; the first access that differs by block gives each its own.
+    readers of its last epoch are kept as `epoch << 11 | thread`. An asynchronous copy is an agent of its own from its
+    start to the wait of its thread: nobody may access its cells, not even that thread, however many barriers go by.
+    While all blocks do the same to shared memory there is one row for all of them; the first access that differs by
+    block gives each its own.
     """
 
     def __init__(self, blocks: int, threads: int, cells: int) -> None:
@@ -60,6 +70,8 @@ class EpochModel:
         self.rows = 1
         self.writes = np.full(cells, -1, np.int64)
         self.reads = np.full(cells, -1, np.int64)
+        self.copying: Array | None = None
+        """For each cell the thread whose copy to it goes on, or -1; None while there was no copy."""
         self.epochs = np.zeros((1, 1), np.int64)
 
     def epoch(self) -> Array:
@@ -79,6 +91,8 @@ class EpochModel:
         if self.rows < self.blocks:
             self.writes = np.tile(self.writes, self.blocks)
             self.reads = np.tile(self.reads, self.blocks)
+            if self.copying is not None:
+                self.copying = np.tile(self.copying, self.blocks)
             self.rows = self.blocks
 
     def _lanes(self, cells: Array, active: Array | None) -> tuple[Array, Array, Array | None, tuple[int, ...]]:
@@ -120,8 +134,10 @@ class EpochModel:
         """See `RaceModel`."""
         at, keys, lanes, shape = self._lanes(cells, active)
         last = self.writes[at]
+        busy = self._busy(state, site, "read of", at, lanes, shape)
+        unwritten = last < 0 if busy is None else (last < 0) & ~busy
         missing = "shared memory is read before it is written"
-        self._report(state, "uninitialised-shared", site, last < 0, lanes, shape, missing)
+        self._report(state, "uninitialised-shared", site, unwritten, lanes, shape, missing)
         unordered = self._unordered(last, keys)
         if unordered.any():
             other = int(last[unordered][0]) & MANY
@@ -136,6 +152,7 @@ class EpochModel:
     def on_write(self, state: State, site: Site, cells: Array, active: Array | None) -> None:
         """See `RaceModel`."""
         at, keys, lanes, shape = self._lanes(cells, active)
+        self._busy(state, site, "write to", at, lanes, shape)
         last = self.writes[at]
         unordered = self._unordered(last, keys)
         self.writes[at] = keys
@@ -151,6 +168,46 @@ class EpochModel:
             other = int(readers[read][0]) & MANY
             who = "several threads read" if other == MANY else f"thread {other} reads"
             self._report(state, "race", site, read, lanes, shape, f"write to what {who}, without a barrier between")
+
+    def _busy(
+        self, state: State, site: Site, what: str, at: Array, lanes: Array | None, shape: tuple[int, ...]
+    ) -> Array | None:
+        """Report an access to cells that a copy goes on to; where it does."""
+        if self.copying is None:
+            return None
+        owner = self.copying[at]
+        busy = owner >= 0
+        if busy.any():
+            thread = int(owner[busy][0])
+            message = f"{what} what an asynchronous copy of thread {thread} may still be writing: it was not waited for"
+            self._report(state, "in-flight", site, busy, lanes, shape, message)
+        return busy
+
+    def on_copy_start(self, state: State, site: Site, cells: Array, active: Array | None) -> None:
+        """See `RaceModel`."""
+        if self.copying is None:
+            self.copying = np.full(self.rows * self.cells, -1, np.int16)
+        at, keys, lanes, shape = self._lanes(cells, active)
+        self._busy(state, site, "copy to", at, lanes, shape)
+        for known, does in ((self.writes[at], "writes"), (self.reads[at], "reads")):
+            unordered = self._unordered(known, keys)
+            if unordered.any():
+                other = int(known[unordered][0]) & MANY
+                who = f"several threads {does[:-1]}" if other == MANY else f"thread {other} {does}"
+                message = f"asynchronous copy to what {who}, without a barrier between"
+                self._report(state, "race", site, unordered, lanes, shape, message)
+        threads = (keys & MANY).astype(np.int16)
+        self.copying[at] = threads
+        twice = self.copying[at] != threads
+        message = "two threads copy to one place at a time"
+        self._report(state, "race", site, twice, lanes, shape, message)
+
+    def on_copy_end(self, state: State, cells: Array, active: Array | None) -> None:
+        """See `RaceModel`."""
+        assert self.copying is not None
+        at, keys, _, _ = self._lanes(cells, active)
+        self.copying[at] = -1
+        self.writes[at] = keys
 
 
 class GlobalOrder:

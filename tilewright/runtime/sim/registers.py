@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.location import location_of
+from tilewright.dialects.simt.matrix import LdmatrixOp, MmaSyncOp
 from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, RegsLoadOp, RegsStoreOp, StoreOp
 from tilewright.dialects.simt.structure import UnrollOp
 from tilewright.dialects.simt.sync import ShuffleOp
@@ -247,12 +248,40 @@ def must_copy(op: RegsLoadOp) -> bool:
     return left > 0 or last.name == "scf.yield"
 
 
+@dataclass(frozen=True, slots=True)
+class RegisterUse:
+    """`width` neighbouring registers that an op reads, writes, or both."""
+
+    regs: SSAValue
+    indices: Sequence[SSAValue]
+    width: int
+    writes: bool
+
+
+def register_uses(op: Operation) -> list[RegisterUse]:
+    """What an op does with register arrays."""
+    if isinstance(op, RegsLoadOp | RegsStoreOp):
+        return [RegisterUse(op.regs, op.indices, 1, isinstance(op, RegsStoreOp))]
+    if isinstance(op, LoadOp | StoreOp):
+        return [RegisterUse(op.regs, op.indices, op.width.value.data, isinstance(op, LoadOp))]
+    if isinstance(op, LdmatrixOp):
+        return [RegisterUse(op.regs, op.indices, op.registers, True)]
+    if isinstance(op, MmaSyncOp):
+        shape = op.mma
+        return [
+            RegisterUse(op.a, op.a_indices, shape.a_registers, False),
+            RegisterUse(op.b, op.b_indices, shape.b_registers, False),
+            RegisterUse(op.c, op.c_indices, shape.c_registers, True),
+        ]
+    return []
+
+
 def _writes(op: Operation, regs: SSAValue) -> bool:
     for inner in op.walk():
-        if isinstance(inner, RegsStoreOp | LoadOp) and inner.regs is regs:
-            return True
-        # Matrix instructions write when they are waited for.
+        # Matrix instructions of warpgroups write when they are waited for.
         if isinstance(inner, WgmmaOp | WgmmaWaitOp):
+            return True
+        if any(use.writes and use.regs is regs for use in register_uses(inner)):
             return True
     return False
 

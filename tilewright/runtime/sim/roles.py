@@ -14,6 +14,7 @@ from tilewright.dialects.roles import WARPGROUP, Role
 from tilewright.dialects.simt.roles import ElectOp, RolesOp
 from tilewright.dialects.simt.sync import BarrierOp
 from tilewright.runtime.numerics import Array
+from tilewright.runtime.sim.async_copies import AsyncCopies
 from tilewright.runtime.sim.compiler import Compiled, CompileFn, Compiler, around
 from tilewright.runtime.sim.control import narrow
 from tilewright.runtime.sim.state import WARP, Fork, State, Waiting
@@ -50,6 +51,8 @@ def _drive(body: Compiled, state: State) -> Generator[Waiting, None, None]:
 
 def end_of_role(state: State) -> None:
     """A role has nothing more to do: what it has started and not waited for is a fault."""
+    if state.copies is not None and state.races is not None:
+        state.copies.finish(state)
     end_of_stores(state)
     end_of_matrix(state)
 
@@ -77,6 +80,7 @@ def role_state(state: State, role: Role) -> State:
             slot: (w[..., first:end] if w.shape[-1] == state.threads else w, site)
             for slot, (w, site) in state.poisoned.items()
         },
+        copies=None if state.copies is None else AsyncCopies(state.copies.landing),
         matrix=None,
         stores=None,
         flying={},

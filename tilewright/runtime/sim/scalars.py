@@ -20,6 +20,7 @@ from tilewright.runtime.numerics import Array, fma_f32, integer_width
 from tilewright.runtime.scalar_ops import CMPI, SCALAR_OPS, quiet
 from tilewright.runtime.sim.addresses import marking
 from tilewright.runtime.sim.compiler import Compiled, CompileFn, Compiler
+from tilewright.runtime.sim.report import Site
 from tilewright.runtime.sim.state import State, Step
 
 WARP = 32
@@ -189,16 +190,21 @@ def compile_shuffle(compiler: Compiler, op: ShuffleOp) -> Compiled:
 
     def run_checked(state: State) -> None:
         run(state)
-        mask = state.mask
-        if mask is not None:
-            # All 32 lanes of a warp take part, or none.
-            whole = np.broadcast_to(mask, (*mask.shape[:-1], state.threads))
-            warps = whole.reshape(*whole.shape[:-1], -1, WARP)
-            partial = warps.any(-1, keepdims=True) & ~warps
-            missing = "a shuffle without all lanes of its warp"
-            state.fault("barrier-divergence", site, partial.reshape(whole.shape), missing)
+        report_partial_warps(state, site, "a shuffle")
 
     return Compiled(run_checked, False)
+
+
+def report_partial_warps(state: State, site: Site, what: str) -> None:
+    """Report lanes that do not take part in what all 32 of their warp do, or none."""
+    mask = state.mask
+    if mask is None:
+        return
+    whole = np.broadcast_to(mask, (*mask.shape[:-1], state.threads))
+    warps = whole.reshape(*whole.shape[:-1], -1, WARP)
+    partial = warps.any(-1, keepdims=True) & ~warps
+    message = f"{what} without all lanes of its warp"
+    state.fault("barrier-divergence", site, partial.reshape(whole.shape), message)
 
 
 def scalar_table() -> dict[type[Operation], CompileFn]:

@@ -17,6 +17,7 @@ from tilewright.runtime.sim.buffers import Buffer
 from tilewright.runtime.sim.report import Diagnostic, Report, Site
 
 if TYPE_CHECKING:
+    from tilewright.runtime.sim.async_copies import AsyncCopies
     from tilewright.runtime.sim.groups import Groups
     from tilewright.runtime.sim.machine import Machine
     from tilewright.runtime.sim.races import GlobalOrder, RaceModel
@@ -127,6 +128,8 @@ class State:
     """Order within the batch's blocks, at level `check`."""
     order: GlobalOrder | None = None
     """Who wrote which global memory in this launch, at level `check`."""
+    copies: AsyncCopies | None = None
+    """Copies to shared memory that go on."""
     mask: Array | None = None
     """Which threads are active, broadcast to (blocks, threads); None means all."""
     loops: dict[int, int] = field(default_factory=dict[int, int])

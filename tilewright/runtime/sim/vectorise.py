@@ -13,13 +13,14 @@ import numpy as np
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
+from tilewright.dialects.simt.matrix import LdmatrixOp, MmaSyncOp
 from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, RegsLoadOp, RegsStoreOp, SharedOp, StoreOp
 from tilewright.dialects.simt.structure import BlockIdOp, GridDimOp, TidOp, UnrollOp
 from tilewright.dialects.simt.sync import ShuffleOp
 from tilewright.dialects.simt.types import RegsType, SharedType
 from tilewright.runtime.numerics import storage_dtype
 from tilewright.runtime.scalar_ops import SCALAR_OPS
-from tilewright.runtime.sim.registers import flat_registers
+from tilewright.runtime.sim.registers import RegisterUse, flat_registers, register_uses
 
 MAX_ITERATIONS = 4096
 """Product of the counts of nested vectorised loops above which another loop stays sequential, for want of memory."""
@@ -29,7 +30,9 @@ _POINTWISE: frozenset[type[Operation]] = frozenset(
         *SCALAR_OPS,
         BlockIdOp,
         GridDimOp,
+        LdmatrixOp,
         LoadOp,
+        MmaSyncOp,
         RegsAllocOp,
         RegsLoadOp,
         RegsStoreOp,
@@ -53,7 +56,7 @@ def is_parallel(loop: UnrollOp, aliased: bool) -> bool:
     inner = [op for op in loop.walk() if op is not loop]
     if any(type(op) not in _POINTWISE for op in inner):
         return False
-    accesses = [op for op in inner if isinstance(op, LoadOp | StoreOp)]
+    accesses = [op for op in inner if isinstance(op, LoadOp | StoreOp | LdmatrixOp)]
     for store in accesses:
         if not isinstance(store, StoreOp):
             continue
@@ -105,33 +108,27 @@ def _registers_are_independent(loop: UnrollOp, inner: Sequence[Operation]) -> bo
     for around in outer[:-1]:
         outer_count *= around.count.value.data
     iterations = loop.count.value.data
-    by_array: dict[SSAValue, list[tuple[Operation, bool]]] = {}
+    by_array: dict[SSAValue, list[tuple[Operation, RegisterUse]]] = {}
     for op in inner:
-        if isinstance(op, RegsLoadOp):
-            by_array.setdefault(op.regs, []).append((op, False))
-        elif isinstance(op, RegsStoreOp):
-            by_array.setdefault(op.regs, []).append((op, True))
-        elif isinstance(op, LoadOp | StoreOp):
-            by_array.setdefault(op.regs, []).append((op, isinstance(op, LoadOp)))
+        for use in register_uses(op):
+            by_array.setdefault(use.regs, []).append((op, use))
     for regs, accesses in by_array.items():
-        if not any(writes for _, writes in accesses) or _inside(regs, loop):
+        if not any(use.writes for _, use in accesses) or _inside(regs, loop):
             continue
         assert isinstance(regs.type, RegsType)
         # One row for each combination of outer iterations: the least and greatest iteration that touches a register.
         least = np.full((outer_count, regs.type.count), iterations, np.int64)
         most = np.full((outer_count, regs.type.count), -1, np.int64)
         written = np.zeros((outer_count, regs.type.count), np.bool_)
-        for op, writes in accesses:
-            assert isinstance(op, RegsLoadOp | RegsStoreOp | LoadOp | StoreOp)
-            width = op.width.value.data if isinstance(op, LoadOp | StoreOp) else 1
-            flat = flat_registers(op.regs, op.indices, loops_around(op), width)
+        for op, use in accesses:
+            flat = flat_registers(use.regs, use.indices, loops_around(op), use.width)
             flat = flat.reshape(outer_count, iterations, -1)
-            flat = (flat[..., None] + np.arange(width)).reshape(outer_count, iterations, -1)
+            flat = (flat[..., None] + np.arange(use.width)).reshape(outer_count, iterations, -1)
             row = np.broadcast_to(np.arange(outer_count)[:, None, None], flat.shape)
             iteration = np.broadcast_to(np.arange(iterations)[None, :, None], flat.shape)
             np.minimum.at(least, (row, flat), iteration)
             np.maximum.at(most, (row, flat), iteration)
-            if writes:
+            if use.writes:
                 written[row, flat] = True
         if (written & (least < most)).any():
             return False

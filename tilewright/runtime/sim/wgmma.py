@@ -1,6 +1,6 @@
 """Matrix instructions of warpgroups: started now, done when their group is waited for.
 
-Operands are read at the latest legal moment, the wait, or as the instruction starts (`eager`); at level `check` the two
+Operands are read at the latest legal moment, the wait, or as the instruction starts; at level `check` the two
 are compared. Products are exact and summed in float32, in an order that the hardware does not promise either.
 Accumulators of an instruction under way may not be touched, nor before a wait that names them.
 """
@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.location import location_of
 from tilewright.dialects.roles import WARPGROUP
 from tilewright.dialects.simt.memory import SharedOp
-from tilewright.dialects.simt.types import RegsType, SharedType
+from tilewright.dialects.simt.types import SharedType
 from tilewright.dialects.simt.wgmma import WgmmaCommitOp, WgmmaFenceOp, WgmmaOp, WgmmaWaitOp
 from tilewright.runtime.numerics import Array, storage_dtype
 from tilewright.runtime.sim.clocks import WARPS_OF_GROUP, Unit
@@ -117,8 +117,8 @@ def compile_wgmma(compiler: Compiler, op: WgmmaOp) -> Compiled:
         compiler.slot(op.rhs_index),
         sizes[0],
         compiler.slot(op.acc),
-        _pitch(op.acc),
-        register_access(compiler, op, op.acc, [op.row, op.column]),
+        op.pitch,
+        register_access(compiler, op, op.acc, op.indices),
         shape.n,
         compiler.kernel.smem.value.data // CHUNK,
     )
@@ -142,11 +142,6 @@ def compile_wgmma(compiler: Compiler, op: WgmmaOp) -> Compiled:
             _check(state, machine, started, active, shadow)
 
     return Compiled(run, False)
-
-
-def _pitch(acc: SSAValue) -> int:
-    assert isinstance(acc.type, RegsType)
-    return acc.type.sizes[-1]
 
 
 def _start(state: State, machine: Machine, instruction: Instruction, live: Array) -> Started | None:

@@ -246,3 +246,128 @@ simt.kernel @k(%p: !simt.global<f32>) threads 32 smem 0 grid [1] {
   // expected-error@+1 {{expected result type i32, got f32}}
   %w = "simt.shuffle"(%z) <{mode = "xor", amount = 1 : i64}> : (i32) -> f32
 }
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f16>) threads 32 smem 64 grid [1] {
+  %s = simt.shared at 0 : !simt.smem<[32], f16>
+  %r = simt.regs.alloc : !simt.regs<[6], f16>
+  %z = arith.constant 0 : i32
+  // expected-error@+1 {{ldmatrix: expected a last register dim of at least 8, got !simt.regs<[6], f16>}}
+  simt.ldmatrix x4 %s[%z] into %r[%z]
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f32>) threads 32 smem 64 grid [1] {
+  %s = simt.shared at 0 : !simt.smem<[16], f32>
+  %r = simt.regs.alloc : !simt.regs<[6], f32>
+  %z = arith.constant 0 : i32
+  // expected-error@+1 {{expected elements of 16 bits for trans, got f32}}
+  simt.ldmatrix x4 trans %s[%z] into %r[%z]
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f16>) threads 32 smem 64 grid [1] {
+  %s = simt.shared at 0 : !simt.smem<[32], f16>
+  %r = simt.regs.alloc : !simt.regs<[6], bf16>
+  %z = arith.constant 0 : i32
+  // expected-error@+1 {{memory holds f16, registers hold bf16}}
+  simt.ldmatrix x1 %s[%z] into %r[%z]
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f16>) threads 32 smem 64 grid [1] {
+  %s = simt.shared at 0 : !simt.smem<[32], f16>
+  %r = simt.regs.alloc : !simt.regs<[6], f16>
+  %z = arith.constant 0 : i32
+  // expected-error@+1 {{expected the number of matrices to be one of x1, x2, x4, got x3}}
+  simt.ldmatrix x3 %s[%z] into %r[%z]
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f16>) threads 32 smem 64 grid [1] {
+  %s = simt.shared at 0 : !simt.smem<[32], f16>
+  %r = simt.regs.alloc : !simt.regs<[6], f16>
+  %z = arith.constant 0 : i32
+  // expected-error@+1 {{expected 1, 2 or 4 matrices, got 3}}
+  "simt.ldmatrix"(%s, %z, %r, %z) <{count = 3 : i64}> : (!simt.smem<[32], f16>, i32, !simt.regs<[6], f16>, i32) -> ()
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f16>) threads 32 smem 64 grid [1] {
+  %a = simt.regs.alloc : !simt.regs<[8], f64>
+  %c = simt.regs.alloc : !simt.regs<[4], f32>
+  %z = arith.constant 0 : i32
+  // expected-error@+1 {{m16n8k16: expected elements of type f16, bf16, got f64}}
+  simt.mma_sync m16n8k16 %a[%z], %a[%z] into %c[%z]
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f16>) threads 32 smem 64 grid [1] {
+  %a = simt.regs.alloc : !simt.regs<[8], i16>
+  %c = simt.regs.alloc : !simt.regs<[4], f32>
+  %z = arith.constant 0 : i32
+  // expected-error@+1 {{m16n8k8: expected elements of type f16, bf16, f32 (as tf32), got i16}}
+  simt.mma_sync m16n8k8 %a[%z], %a[%z] into %c[%z]
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f16>) threads 32 smem 64 grid [1] {
+  %a = simt.regs.alloc : !simt.regs<[8], f16>
+  %b = simt.regs.alloc : !simt.regs<[8], bf16>
+  %c = simt.regs.alloc : !simt.regs<[4], f32>
+  %z = arith.constant 0 : i32
+  // expected-error@+1 {{A holds f16, B holds bf16}}
+  simt.mma_sync m16n8k16 %a[%z], %b[%z] into %c[%z]
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f16>) threads 32 smem 64 grid [1] {
+  %a = simt.regs.alloc : !simt.regs<[8], f16>
+  %z = arith.constant 0 : i32
+  // expected-error@+1 {{expected C of type f32, got f16}}
+  simt.mma_sync m16n8k16 %a[%z], %a[%z] into %a[%z]
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f16>) threads 32 smem 64 grid [1] {
+  %a = simt.regs.alloc : !simt.regs<[4], f16>
+  %c = simt.regs.alloc : !simt.regs<[4], f32>
+  %z = arith.constant 0 : i32
+  // expected-error@+1 {{A: expected a last register dim of at least 8, got !simt.regs<[4], f16>}}
+  simt.mma_sync m16n8k16 %a[%z], %a[%z] into %c[%z]
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f16>) threads 32 smem 64 grid [1] {
+  %s = simt.shared at 0 : !simt.smem<[32], f16>
+  %z = arith.constant 0 : i32
+  // expected-error@+1 {{expected a copy of 4, 8 or 16 bytes, got 1 elements of f16}}
+  simt.cp_async %p[%z] to %s[%z] width 1
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<bf16>) threads 32 smem 64 grid [1] {
+  %s = simt.shared at 0 : !simt.smem<[32], f16>
+  %z = arith.constant 0 : i32
+  // expected-error@+1 {{global memory holds bf16, shared memory f16}}
+  simt.cp_async %p[%z] to %s[%z] width 2
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<bf16>) threads 32 smem 64 grid [1] {
+  // expected-error@+1 {{expected at least 0 pending groups, got -1}}
+  simt.cp_async_wait pending -1
+}

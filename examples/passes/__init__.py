@@ -1,0 +1,1 @@
+"""Passes of one's own: the code of docs/guides/writing-a-pass.md."""
