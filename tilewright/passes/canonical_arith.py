@@ -54,8 +54,7 @@ def replace_by_constant(op: Operation, value: int, rewriter: Rewriter) -> None:
     """Replace the single result of `op` by an integer constant of its type, wrapped to its width."""
     type_ = op.results[0].type
     width = width_of(type_)
-    if width is None:
-        raise ValueError(f"expected an integer or index type, got {type_}")
+    assert width is not None  # those who call it looked
     attribute = IntegerAttr(wrap(value, width), cast("IntegerType | IndexType", type_))
     rewriter.replace(op, arith.ConstantOp(attribute))
 

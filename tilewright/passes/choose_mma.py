@@ -61,6 +61,9 @@ class ChooseMmaPass(TilewrightPass):
             if kernel.arch is None or kernel.arch.data != ARCH:
                 remark(products[0], self.name, f"multiply-adds of threads: the kernel is not for {ARCH}")
                 continue
+            if kernel.mapped is not None:
+                remark(products[0], self.name, "multiply-adds of threads: its author mapped the kernel to threads")
+                continue
             scopes = KernelScopes(kernel)
             for mma in [rows_first(each) for each in products]:
                 reason = self._refusal(mma, len(products), scopes)

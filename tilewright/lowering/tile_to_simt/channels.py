@@ -224,10 +224,8 @@ def lower_release(kernel: Kernel, op: ReleaseOp) -> None:
         if not channel.stored:
             return  # the barrier of the next acquire waits for the threads that read
         with builder.elect(kernel.scope):
-            if inside_loop:
-                builder.add(BulkCommitOp())
-            if not lag:
-                builder.add(BulkWaitOp(0))
+            # A slot that is stored from is waited for where it is taken again; at the end all are.
+            builder.add(BulkCommitOp() if inside_loop else BulkWaitOp(0))
         return
     ring = ring_of(kernel, op.channel, "receive")
     if lag == 0 and not inside_loop:
