@@ -12,6 +12,7 @@ from tilewright.dialects.assembly import i64_attr
 from tilewright.dialects.roles import WARPGROUP
 from tilewright.dialects.sym import Expr, Relation
 from tilewright.dialects.tile.compute import MmaOp
+from tilewright.dialects.tile.iteration import maps_attr
 from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.structure import AllocOp, KernelOp
 from tilewright.dialects.tile.types import BufType, SwizzledLayout, buf_type
@@ -41,7 +42,8 @@ class ChooseMmaPass(TilewrightPass):
     """Decides what multiplies: the matrix instructions of sm_90a where operands can come through tensor maps.
 
     Such a `tile.mma` reads its operands from shared memory: the fragments that one copy each fills become swizzled
-    shared buffers, contiguous along the dim along which global memory is. Needs bf16 or f16 operands with f32
+    shared buffers, contiguous along the dim along which global memory is. Operands change places where the accumulators
+    hold the columns first. Needs bf16 or f16 operands with f32
     accumulators, one row, one column and one summed dim (others of size 1) of fitting sizes, addresses and strides that
     16 bytes divide for certain, and a kernel whose `arch` is sm_90a. All others are left for the multiply-adds of
     threads, which `finish-schedule` chooses; a remark says why. Relies on free tile IR.
@@ -57,8 +59,11 @@ class ChooseMmaPass(TilewrightPass):
                 continue
             scopes = KernelScopes(kernel)
             for mma in products:
+                turned = _turn(mma)
                 reason = self._refusal(kernel, mma, len(products), scopes)
                 if reason is not None:
+                    if turned:
+                        _exchange(mma)
                     remark(mma, self.name, f"multiply-adds of threads: {reason}")
                     continue
                 self._use_wgmma(kernel, mma, scopes)
@@ -125,6 +130,25 @@ def product_dims(mma: MmaOp) -> tuple[int, int, int] | None:
     if acc.index(rows[0]) > acc.index(columns[0]):
         return None
     return rows[0], columns[0], summed[0]
+
+
+def _turn(mma: MmaOp) -> bool:
+    """Let the operands change places where that makes the first dim of the accumulators the rows; whether it did."""
+    if product_dims(mma) is not None:
+        return False
+    _exchange(mma)
+    if product_dims(mma) is not None:
+        return True
+    _exchange(mma)
+    return False
+
+
+def _exchange(mma: MmaOp) -> None:
+    """a * b is b * a."""
+    lhs, rhs = mma.lhs, mma.rhs
+    mma.operands[0], mma.operands[1] = rhs, lhs
+    left, right, acc = mma.operand_dims
+    mma.properties["maps"] = maps_attr([right, left, acc])
 
 
 def only_fill(buffer: SSAValue, user: Operation) -> CopyOp | None:

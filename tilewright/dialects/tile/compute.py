@@ -309,8 +309,8 @@ class MmaOp(IRDLOperation):
 
     `fma`: operands are fragments, converted to the accumulator's type (exactly), then each product is added by a fused
     multiply-add (integers: multiply, add) in increasing order of the summed dims, those that acc lacks.
-    `wgmma`: operands are shared buffers of bf16, f16 or f32 (read as tf32), swizzled; products are exact and summed in
-    f32 in an order of the hardware's. It may run on until the operands' slot is released, or the next barrier.
+    `wgmma`: operands are the buffers of a channel's slots, of bf16 or f16 and swizzled; products are exact and summed
+    in f32 in an order of the hardware's. It runs on until the slots are released: nothing else may touch acc before.
     """
 
     name = "tile.mma"

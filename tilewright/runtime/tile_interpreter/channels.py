@@ -102,8 +102,8 @@ def finish(frame: Frame) -> None:
     for ring in frame.rings:
         if not ring.acquired == ring.published == ring.received == ring.released:
             raise TilewrightError(
-                f"tile.channel: at the end of the block {ring.acquired} slots are acquired, {ring.published} published, "
-                f"{ring.received} received and {ring.released} released",
+                f"tile.channel: at the end of the block {ring.acquired} slots have been acquired, {ring.published} "
+                f"published, {ring.received} received and {ring.released} released",
                 location_of(ring.op),
             )
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from xdsl.dialects.builtin import Float32Type, IntegerType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.lin.combine import Combine, identity_value
