@@ -12,8 +12,8 @@ from tilewright.dialects.assembly import i64_attr
 from tilewright.dialects.roles import WARPGROUP
 from tilewright.dialects.sym import Expr, Relation
 from tilewright.dialects.tile.compute import MmaOp
-from tilewright.dialects.tile.iteration import maps_attr
 from tilewright.dialects.tile.copies import CopyOp
+from tilewright.dialects.tile.iteration import maps_attr
 from tilewright.dialects.tile.structure import AllocOp, KernelOp
 from tilewright.dialects.tile.types import BufType, SwizzledLayout, buf_type
 from tilewright.passes.core import TilewrightPass
