@@ -35,8 +35,8 @@ def default_programs(subject: Subject, lane: Lane | None = None) -> st.SearchStr
     """Programs that reach the places of a subject; both lanes of values unless one is given.
 
     Programs of the tensor level, and for a subject that is tried in TILE or compares executors also kernels as an
-    author writes them; kernels for matrix instructions for the passes that need them, and now and then for others
-    that are tried in TILE.
+    author writes them; kernels for matrix instructions for the passes that need them, and now and then for
+    whatever else is tried in TILE or in the simulator.
     """
     in_tile = any(place.pipeline == "TILE" for place in subject.places)
     if any(name in FOR_MATRICES for name in subject.pass_names):
@@ -46,7 +46,7 @@ def default_programs(subject: Subject, lane: Lane | None = None) -> st.SearchStr
         kernels = tile_kernels()
         choices.append(kernels if lane is None else kernels.map(lambda program: replace(program, lane=lane)))
     usual = plain = st.one_of(choices)
-    if in_tile:
+    if in_tile or subject.kind == "reference-sim":
         # They are dear: a tile has 4096 elements at least.
         usual = st.integers(0, 7).flatmap(lambda eighth: matrix_kernels(lane=lane) if eighth == 7 else plain)
     focused = [FOCUS[name] for name in subject.pass_names if name in FOCUS]
