@@ -14,7 +14,7 @@ from tilewright.dialects.sym import Expr, Relation
 from tilewright.dialects.tile.compute import MmaOp
 from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.iteration import maps_attr
-from tilewright.dialects.tile.structure import AllocOp, KernelOp
+from tilewright.dialects.tile.structure import AllocOp, ForOp, KernelOp
 from tilewright.dialects.tile.types import BufType, SwizzledLayout, buf_type
 from tilewright.passes.core import TilewrightPass
 from tilewright.passes.element_size import bytes_of
@@ -73,6 +73,8 @@ class ChooseMmaPass(TilewrightPass):
         arch = "any" if kernel.arch is None else kernel.arch.data
         if arch != "sm_90a":
             return f"the kernel is for {arch}"
+        if not isinstance(mma.parent_op(), ForOp):
+            return "it stands in no loop"
         if products > 1:
             return f"the kernel has {products} products"
         lhs, rhs, acc = (buf(v) for v in (mma.lhs, mma.rhs, mma.acc))
@@ -113,7 +115,8 @@ class ChooseMmaPass(TilewrightPass):
         rows = mma.sizes[dims[0]] or ROWS
         groups = min(MAX_WARPGROUPS, rows // ROWS)
         kernel.properties["threads"] = i64_attr(groups * WARPGROUP)
-        remark(mma, self.name, f"matrix instructions of {groups} warpgroups, operands in shared memory")
+        who = "1 warpgroup" if groups == 1 else f"{groups} warpgroups"
+        remark(mma, self.name, f"matrix instructions of {who}, operands in shared memory")
 
 
 def product_dims(mma: MmaOp) -> tuple[int, int, int] | None:
@@ -177,6 +180,11 @@ def unmapped(copy: CopyOp, scopes: KernelScopes) -> str | None:
     if along is None:
         return "no dim of stride 1 for certain"
     size = bytes_of(type_.element)
+    if tile.swizzle is not None and tile.swizzle.along.data != along:
+        return f"the slot has rows along dim {tile.swizzle.along.data}, memory along dim {along}"
+    if copy.spaces[1] == "global" and not scopes.divides(copy, type_.dims[along], ALIGNMENT // size):
+        # Tensor maps cut a row at 16 bytes, not at an element.
+        return f"a row of {type_.dims[along]} may be no multiple of {ALIGNMENT} bytes"
     if tile.sizes[along] * size % SWIZZLE:
         return f"{tile.sizes[along]} elements along the contiguous dim are no multiple of {SWIZZLE} bytes"
     if tile.rank > 5 or any(n > MAX_BOX for d, n in enumerate(tile.sizes) if d != along):

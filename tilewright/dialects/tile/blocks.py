@@ -124,7 +124,7 @@ class RasterOp(IRDLOperation):
 
 @irdl_op_definition
 class SliceOp(IRDLOperation):
-    """`%v = tile.slice %acc[%zero, %p] : !tile.buf<[128, 64], f32, fragment>`: a part of a fragment, which it names without a copy.
+    """`%v = tile.slice %acc[%zero, %p] : !tile.buf<[128, 64], f32, fragment>`: a part of a fragment, not a copy of it.
 
     Offsets are multiples of the part's sizes, made of constants and variables of loops that are unrolled fully.
     """

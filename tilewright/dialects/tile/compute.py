@@ -33,6 +33,7 @@ from tilewright.dialects.assembly import (
     parse_word,
     print_extra_attributes,
 )
+from tilewright.dialects.tile.channels import ReceiveOp
 from tilewright.dialects.tile.iteration import (
     Maps,
     iteration_sizes,
@@ -373,7 +374,10 @@ class MmaOp(IRDLOperation):
 
     def schedule_gaps(self) -> list[str]:
         """What is still undecided on this op."""
-        return [] if self.inst is not None else ["inst"]
+        if self.inst is None:
+            return ["inst"]
+        received = all(isinstance(v.owner, ReceiveOp) for v in (self.lhs, self.rhs))
+        return ["channel"] if self.inst.data == "wgmma" and not received else []
 
     @classmethod
     def parse(cls, parser: Parser) -> MmaOp:
