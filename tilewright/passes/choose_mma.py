@@ -108,9 +108,7 @@ class ChooseMmaPass(TilewrightPass):
             assert along is not None
             type_ = buf(value)
             shared = buf_type(type_.sizes, type_.element, "shared", SwizzledLayout(IntAttr(SWIZZLE), IntAttr(along)))
-            hint = value.name_hint
             set_type(value, shared)
-            value.name_hint = f"s_{hint}" if hint else "s"
         mma.properties["inst"] = StringAttr("wgmma")
         rows = mma.sizes[dims[0]] or ROWS
         groups = min(MAX_WARPGROUPS, rows // ROWS)
