@@ -151,9 +151,10 @@ class SliceOp(IRDLOperation):
     def parse(cls, parser: Parser) -> SliceOp:
         source, offsets = parse_value(parser), parse_values(parser)
         parser.parse_punctuation(":")
+        start = parser.pos
         type_ = parser.parse_type()
         if not isinstance(type_, BufType):
-            parser.raise_error(f"expected a !tile.buf type, got {type_}")
+            parser.raise_error(f"expected a !tile.buf type, got {type_}", start, parser.pos)
         return cls(source, offsets, type_)
 
     def print(self, printer: Printer) -> None:

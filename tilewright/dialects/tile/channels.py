@@ -167,9 +167,10 @@ class _SlotOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> _SlotOp:
+        start = parser.pos
         channel = parse_value(parser)
         if not isinstance(channel.type, ChannelType):
-            parser.raise_error(f"expected a channel, got {channel.type}")
+            parser.raise_error(f"expected a channel, got {channel.type}", start, parser.pos)
         return cls(channel)
 
     def print(self, printer: Printer) -> None:
