@@ -182,7 +182,9 @@ class _Cut:
         inside = values.get(fragment, fragment)
         if stores_result:
             made = CopyOp(inside, [], op.target, offsets, bounds=op.bound_words, other=op.other)
-            stores.append(made)
+            # Matrix stores put columns of the accumulators along the rows of a panel.
+            if axes == [op.tile_type.rank - 1]:
+                stores.append(made)
         else:
             made = CopyOp(op.source, offsets, inside, [], bounds=op.bound_words, other=op.other)
         body.add_op(made)

@@ -28,6 +28,7 @@ HEAD = """
 !B = tensor<?x?xbf16, #sym.dims<K, N>>
 !Bt = tensor<?x?xbf16, #sym.dims<N, K>>
 !C = tensor<?x?xbf16, #sym.dims<M, N>>
+!Ct = tensor<?x?xbf16, #sym.dims<N, M>>
 !F = tensor<?x?xf32, #sym.dims<M, N>>
 !V = tensor<?xbf16, #sym.dims<N>>
 !HA = tensor<?x?xf16, #sym.dims<M, K>>
@@ -54,6 +55,15 @@ PROGRAMS: dict[str, tuple[str, tuple[str, ...], Any]] = {
   func.return %c : !C
 }""",
         ("KM", "NK"),
+        BF16,
+    ),
+    "transposed result": (
+        """func.func @f(%a: !A, %b: !B) -> !Ct {
+  %c = lin.matmul %a, %b : !A, !B -> !C
+  %t = lin.transpose %c perm [1, 0] : !C -> !Ct
+  func.return %t : !Ct
+}""",
+        ("MK", "KN"),
         BF16,
     ),
     "bias and relu": (

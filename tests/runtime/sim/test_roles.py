@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 I32 = np.int32
 
@@ -139,3 +140,69 @@ def test_a_deadlock_at_an_mbarrier_says_what_is_missing(sim: Any) -> None:
         "waits for phase 0 (parity 0) of %full[1] in block 0 of the batch: 1 of 4 arrivals and 48 bytes are missing"
         in deadlock.message
     )
+
+
+COPY = """
+  %s = simt.shared at 0 : !simt.smem<[256], f32SWIZZLE>
+  %full = simt.mbar at 1024 : !simt.mbar<1>
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  %c128 = arith.constant 128 : i32
+  %tid = simt.tid
+  simt.elect block {
+    simt.mbar.init %full arrivals 4
+    simt.fence mbarrier_init
+  }
+  simt.barrier
+  simt.roles {
+  role producer warpgroups [0, 1] {
+    simt.unroll %i < 2 {
+      %o = arith.muli %i, %c128 : i32
+      %at = arith.addi %o, %tid : i32
+      simt.cp_async %x[%at] to %s[%at] width 1
+    }
+    simt.cp_async_commit
+    WAIT
+    simt.elect warp {
+      simt.mbar.arrive %full[%c0]
+    }
+    LAST
+  }
+  role consumer warpgroups [1, 2] {
+    simt.mbar.wait %full[%c0] parity %c0
+    %r = simt.regs.alloc : !simt.regs<[4], f32>
+    %t = arith.subi %tid, %c128 : i32
+    %row = arith.muli %t, %c4 : i32
+    %there = arith.cmpi slt, %t, %c32 : i32
+    scf.if %there {
+      simt.ldmatrix x4 %s[%row] into %r[%c0]
+      simt.store %r[%c0] to %y[%row] width 4
+    }
+  }
+  }
+"""
+
+
+@pytest.mark.parametrize("landing", ["latest", "earliest"])
+@pytest.mark.parametrize("swizzle", ["", ", swizzle 64"])
+def test_copies_of_threads_between_roles(sim: Any, landing: Any, swizzle: str) -> None:
+    x = np.arange(256, dtype=np.float32)
+
+    def run(wait: str, last: str = "") -> tuple[Any, Any]:
+        body = COPY.replace("WAIT", wait).replace("LAST", last).replace("SWIZZLE", swizzle)
+        body = body.replace("%c128 =", "%c32 = arith.constant 32 : i32\n  %c128 =")
+        y = np.zeros(128, np.float32)
+        arguments = "%x : !simt.global<f32>, %y : !simt.global<f32>"
+        return y, sim.run(body, arguments, [x, y], threads=256, smem=1040, landing=landing)
+
+    y, report = run("simt.cp_async_wait pending 0")
+    assert not report.diagnostics, [str(d) for d in report.diagnostics]
+    # Matrix m, row r is elements 32 m + 4 r ..; lane l has element l mod 4 of row l / 4 of each.
+    lane, matrix = np.indices((32, 4))
+    assert np.array_equal(y.reshape(32, 4), 32 * matrix + 4 * (lane // 4) + lane % 4)
+    _, report = run("", "simt.cp_async_wait pending 0")
+    assert {d.site.op_name for d in report.of_kind("race")} >= {"simt.ldmatrix"}
+    _, report = run("")
+    assert "an asynchronous copy of warp 0, which was not waited for" in report.of_kind("race")[0].message
+    assert {d.site.op_name for d in report.of_kind("unfinished-copy")} == {"simt.cp_async"}
