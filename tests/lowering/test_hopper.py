@@ -100,7 +100,8 @@ def test_the_protocol_is_that_of_the_design(design: KernelOp, made: KernelOp) ->
 
 
 def constant(op: Operation) -> int:
-    assert isinstance(op, ConstantOp) and isinstance(op.value, IntegerAttr)
+    assert isinstance(op, ConstantOp)
+    assert isinstance(op.value, IntegerAttr)
     return op.value.value.data
 
 
@@ -152,7 +153,7 @@ def test_every_width_of_a_product_has_its_instruction(columns: int) -> None:
 
 
 def test_operands_of_the_instructions_follow_the_accumulators() -> None:
-    """An instruction of n columns has n / 2 accumulators; then come two descriptors, a predicate, two transpositions."""
+    """An instruction of n columns has n / 2 accumulators; two descriptors, a predicate and two numbers follow."""
     header = files("tilewright.lowering").joinpath("tilewright_hopper.cuh").read_text(encoding="utf-8")
     found = re.findall(r"^TW_WGMMA\((\d+), TW_NAMES_(\d+), ([\d, ]+), TW_", header, re.MULTILINE)
     assert [int(n) for n, _, _ in found] == list(WIDTHS)
