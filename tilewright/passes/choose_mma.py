@@ -73,6 +73,8 @@ class ChooseMmaPass(TilewrightPass):
         arch = "any" if kernel.arch is None else kernel.arch.data
         if arch != "sm_90a":
             return f"the kernel is for {arch}"
+        if kernel.mapped is not None:
+            return "its author mapped the kernel to threads"
         if not isinstance(mma.parent_op(), ForOp):
             return "it stands in no loop"
         if products > 1:

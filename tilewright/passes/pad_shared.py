@@ -21,7 +21,7 @@ from tilewright.passes.element_size import bytes_of
 from tilewright.passes.layout_rewrite import set_type
 from tilewright.passes.remarks import remark
 from tilewright.passes.tile_analysis import KernelScopes, kernels_of
-from tilewright.passes.vectorise import ACCESS_BYTES, check_access_bytes
+from tilewright.passes.vectorise import ACCESS_BYTES, check_access_bytes, set_width
 
 PADS = (0, 1, 2, 4, 8, 16)
 """Elements added to a row that are tried."""
@@ -96,23 +96,18 @@ class PadSharedPass(TilewrightPass):
             return
         type_ = alloc.type
         size = bytes_of(type_.element)
-        plain, best, least = None, None, 0.0
-        for strides in candidates(type_.sizes):
-            cost = sum(a.cost(strides, size) for a in accesses)
-            if best is None or cost < least:
-                best, least = strides, cost
-            plain = plain or (strides, cost)
-        if best is None or plain is None:
-            return
+        priced = [(strides, sum(a.cost(strides, size) for a in accesses)) for strides in candidates(type_.sizes)]
+        plain, plain_cost = priced[0]
+        best, least = min(priced, key=lambda entry: entry[1])  # the first of equals
         set_type(alloc.res, type_.with_layout(strided(best)))
         for access in accesses:
             apply_width(access, best, size, alloc.res)
         conflicts = sum(extra_wavefronts(a, best, size) for a in accesses)
-        if best != plain[0]:
+        if best != plain:
             remark(
                 alloc,
                 self.name,
-                f"strides {list(best)} for {list(type_.sizes)}: cost {least:g} instead of {plain[1]:g}",
+                f"strides {list(best)} for {list(type_.sizes)}: cost {least:g} instead of {plain_cost:g}",
             )
         elif conflicts:
             remark(
@@ -201,12 +196,12 @@ def apply_width(access: Access, strides: Sequence[int], element_bytes: int, buff
     if "global" in copy.spaces:
         key = "store_width" if copy.target is buffer else "width"
         if copy.width is not None:
+            # The width of the other side stays, also where it was said by this one alone.
+            copy.properties["store_width"] = i64_attr(copy.widths[1])
             copy.properties[key] = i64_attr(width)
         return
-    copy.properties["width"] = i64_attr(width)
     axis = next((d for d, s in enumerate(strides) if s == 1 and access.dims[d].vector > 1), None)
-    if width > 1 and axis is not None and axis != copy.tile_type.rank - 1:
-        copy.properties["along"] = i64_attr(axis)
+    set_width(copy, width, copy.tile_type.rank - 1 if axis is None or width == 1 else axis)
 
 
 def extra_wavefronts(access: Access, strides: Sequence[int], element_bytes: int) -> int:

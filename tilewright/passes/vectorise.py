@@ -44,7 +44,8 @@ class VectorisePass(TilewrightPass):
     A copy is moved `width` elements at a time along a dim of stride 1 when width divides the other strides, the offsets
     and the size (where it is clipped), and the base address is a multiple of the access. The fragments' layouts get
     that many neighbouring elements a thread. A product's accumulators get them too, for wide reads of shared memory.
-    Relies on layouts from `map-threads`, and on facts that a variant assumes.
+    Relies on layouts from `map-threads`, and on facts that a variant assumes. Where the author mapped the kernel, a
+    width that is open becomes what the layout allows.
     """
 
     name = "vectorise"
@@ -59,6 +60,11 @@ class VectorisePass(TilewrightPass):
             if threads is None:
                 continue
             scopes, dims = KernelScopes(kernel), iteration_dims(kernel)
+            if kernel.mapped is not None:
+                for copy in copies(kernel):
+                    if "global" in copy.spaces and copy.by_threads and copy.width is None:
+                        self._fit(copy, scopes)
+                continue
             self._widen_fragments(kernel, dims, scopes, threads)
             for copy in copies(kernel):
                 if "global" in copy.spaces and "fragment" not in copy.spaces and copy.by_threads:
@@ -96,6 +102,21 @@ class VectorisePass(TilewrightPass):
                 set_width(copy, vector, axis)
                 remark(copy, self.name, f"accesses of {vector} elements along dim {axis}")
 
+    def _fit(self, copy: CopyOp, scopes: KernelScopes) -> None:
+        """The width of a copy, as its distribution is."""
+        layout = copy.distribution
+        if layout is None:
+            return
+        for axis in reversed(range(copy.tile_type.rank)):
+            width = fitting_width(provable_width(copy, axis, scopes, self.access_bytes), layout.dims[axis].vector)
+            if width > 1:
+                if "fragment" in copy.spaces:
+                    set_width(copy, width, axis)
+                else:
+                    set_widths(copy, width, shared_width(copy, axis, scopes, width), axis)
+                remark(copy, self.name, f"accesses of {width} elements along dim {axis}")
+                return
+
     def _widen_staging(self, copy: CopyOp, scopes: KernelScopes) -> None:
         """A copy into shared memory: its own distribution gets the vectors."""
         if copy.dist is None:
@@ -105,11 +126,11 @@ class VectorisePass(TilewrightPass):
             width = provable_width(copy, axis, scopes, self.access_bytes)
             if width > 1:
                 widened = widen(dist, sizes, axis, width)
-                if widened[axis].vector > 1:
+                vector = widened[axis].vector
+                if vector > 1:
                     copy.properties["dist"] = distributed(widened)
-                    set_width(copy, widened[axis].vector, axis)
-                    copy.properties["store_width"] = i64_attr(1)
-                    remark(copy, self.name, f"accesses of {widened[axis].vector} elements along dim {axis}")
+                    set_widths(copy, vector, shared_width(copy, axis, scopes, vector), axis)
+                    remark(copy, self.name, f"accesses of {vector} elements along dim {axis}")
                 return
 
 
@@ -120,6 +141,36 @@ def set_width(copy: CopyOp, width: int, axis: int) -> None:
         copy.properties["along"] = i64_attr(axis)
     else:
         copy.properties.pop("along", None)
+
+
+def set_widths(copy: CopyOp, outer: int, inner: int, axis: int) -> None:
+    """Access global memory `outer` elements at a time along `axis`, and shared memory `inner`."""
+    load, store = (outer, inner) if copy.spaces[0] == "global" else (inner, outer)
+    set_width(copy, load, axis)
+    copy.properties["store_width"] = i64_attr(store)
+
+
+def shared_width(copy: CopyOp, axis: int, scopes: KernelScopes, most: int) -> int:
+    """Elements of the widest access along a dim of a copy's shared side that its layout allows, up to `most`.
+
+    1 while the layout is open: `pad-shared` chooses both. Chunks of 16 bytes stay whole in a swizzled slot.
+    """
+    from_shared = copy.spaces[0] == "shared"
+    type_ = buf(copy.source if from_shared else copy.target)
+    offsets = list(copy.source_offsets if from_shared else copy.target_offsets)
+    if type_.swizzle is not None:
+        return most if type_.swizzle.along.data == axis and not offsets else 1
+    strides = type_.strides
+    if strides is None or strides[axis].constant != 1:
+        return 1
+    width, scope = most, scopes.at(copy)
+    while width > 1:
+        starts = [scope.expr(o) * s for o, s in zip(offsets, strides, strict=True)] if offsets else []
+        steps = [s for d, s in enumerate(strides) if d != axis and type_.sizes[d] > 1]
+        if all(scopes.divides(copy, e, width) for e in (*starts, *steps)):
+            return width
+        width //= 2
+    return 1
 
 
 def check_access_bytes(op: ModuleOp, pass_name: str, access_bytes: int) -> None:

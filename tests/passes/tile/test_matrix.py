@@ -50,7 +50,7 @@ def test_a_pass_may_be_left_out(left_out: str) -> None:
     module = instantiate(matrix.planned, site.launch, ARCH)
     passes = pipelines.make_passes([n for n in pipelines.TILE if n not in skipped])
     if left_out == "pipeline-copies":
-        with pytest.raises(TilewrightError, match="tile.mma: expected a scheduled op, got one without channel"):
+        with pytest.raises(TilewrightError, match=r"tile\.mma: expected a scheduled op, got one without channel"):
             run_pipeline(module, CONTEXT, passes)
         return
     run_pipeline(module, CONTEXT, passes, verify_each=True, on_after=check_facts)
