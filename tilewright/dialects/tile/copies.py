@@ -183,8 +183,9 @@ class CopyOp(IRDLOperation):
         if via == "tma":
             if set(self.spaces) != {"global", "shared"}:
                 raise VerifyException(f"via tma moves between global and shared memory, got {' to '.join(self.spaces)}")
-            if isinstance(self.other, FloatAttr | IntegerAttr) and self.other.value.data:
-                raise VerifyException(f"via tma fills with zero, got {self.other}")
+            other: Attribute | None = self.other
+            if isinstance(other, FloatAttr | IntegerAttr) and other.value.data:
+                raise VerifyException(f"via tma fills with zero, got {other}")
         if via == "stmatrix":
             if self.spaces != ("fragment", "shared"):
                 raise VerifyException(f"via stmatrix moves fragment to shared, got {' to '.join(self.spaces)}")
