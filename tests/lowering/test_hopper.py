@@ -17,12 +17,16 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation
 
 from tests.lowering.support import parsed
+from tilewright.api import frontend as tw
+from tilewright.api.build import build_module
 from tilewright.dialects.registry import make_context
 from tilewright.dialects.simt.roles import RolesOp
 from tilewright.dialects.simt.structure import KernelOp
-from tilewright.lowering.pipelines import TILE, run
+from tilewright.lowering.pipelines import TENSOR, TILE, run
 from tilewright.lowering.simt_to_cuda import emit_kernel
 from tilewright.passes.remarks import collecting_remarks
+
+M, N = tw.symbols("M N")
 
 DESIGN = Path(__file__).parents[2] / "docs" / "design" / "ir" / "simt_gemm_hopper.mlir"
 
@@ -114,6 +118,21 @@ def test_rings_start_at_the_first_slot(made: KernelOp) -> None:
         values = [a.owner for a in loop.iter_args]
         starts.append((role.name, [constant(v) for v in values if isinstance(v, Operation)][:2]))
     assert starts == [("consumer", [0, 0]), ("producer", [0, 1])]
+
+
+def test_tensor_maps_are_chosen_only_where_they_can_move_both_operands() -> None:
+    """Each such case asks for strides and addresses of 16 bytes (CUDA driver API, cuTensorMapEncodeTiled)."""
+    product = tw.matmul(tw.placeholder((M, 512), "bfloat16"), tw.placeholder((512, N), "bfloat16"))
+    module = build_module(product)
+    run(module, make_context(), TENSOR[: TENSOR.index("lin-to-tile") + 1], arch="sm_90a")
+    cases = re.findall(r'case "tile\w+_([nt])([nt])" when \[(.*)\]', str(module))
+    assert {a + b for a, b, _ in cases} == {"nn", "nt", "tn", "tt"}
+    for *letters, text in cases:
+        asked = set(text.split(", "))
+        for number, letter in enumerate(letters):
+            along, across = (1, 0) if letter == "n" else (0, 1)
+            name = f"arg{number}"
+            assert {f"{name}_s{along} == 1", f"{name}_s{across} mod 8 == 0", f"{name}_base mod 16 == 0"} <= asked
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,11 @@ from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.host.ops import DispatchOp, FuncOp, GuardOp, LaunchOp
 from tilewright.dialects.parsing import parse_module
 from tilewright.dialects.registry import make_context
-from tilewright.dialects.sym import parse_relation
+from tilewright.dialects.sym import Expr, parse_relation
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import buffer_type
 from tilewright.dialects.verify import verify_module
-from tilewright.lowering.host_plan import HostPlanPass
+from tilewright.lowering.host_plan import HostPlanPass, contiguous
 from tilewright.lowering.instantiate import instantiate
 from tilewright.lowering.instantiate_variants import InstantiateVariantsPass
 from tilewright.runtime.binding import Layout
@@ -329,3 +329,10 @@ def test_a_variant_is_chosen_only_where_its_facts_hold(m: int, n: int, s0: int, 
         assert n % 4 == 0
         assert m == 1 or s0 % 4 == 0
         assert 4 * base % 16 == 0
+
+
+def test_strides_of_a_contiguous_tensor() -> None:
+    """The last dim is the fastest, whatever the sizes."""
+    sizes = [Expr.symbol("M"), Expr.const(3), Expr.symbol("N"), Expr.const(5)]
+    assert [str(s) for s in contiguous(sizes)] == ["15*N", "5*N", "5", "1"]
+    assert contiguous([]) == ()

@@ -61,6 +61,44 @@ def test_reduction_across_warps(width: int, combine: str, fill: str, fold, r: in
     np.testing.assert_array_equal(y, fold(x, axis=1))
 
 
+@pytest.mark.parametrize("combine", ["sum", "prod", "max", "min"])
+@pytest.mark.parametrize(
+    ("kind", "dtype", "low", "high"), [("i32", "int32", -3, 4), ("i1", "bool", 0, 2)], ids=["i32", "i1"]
+)
+def test_integers_are_reduced_from_the_neutral_value(combine: str, kind: str, dtype: str, low: int, high: int) -> None:
+    """In i1 a sum is the parity, a product and a minimum say whether all hold, a maximum whether any does."""
+    start = {
+        ("i32", "sum"): "0 : i32", ("i32", "prod"): "1 : i32",
+        ("i32", "max"): "-2147483648 : i32", ("i32", "min"): "2147483647 : i32",
+        ("i1", "sum"): "false", ("i1", "prod"): "true", ("i1", "max"): "false", ("i1", "min"): "true",
+    }[kind, combine]  # fmt: skip
+    fold = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}[combine]
+    if kind == "i1":
+        fold = {"sum": np.logical_xor, "prod": np.logical_and, "max": np.logical_or, "min": np.logical_and}[combine]
+    text = kernel_text("row_sum").replace("reduce sum", f"reduce {combine}")
+    text = text.replace("with 0.0 : f32", f"with {start}").replace("other 0.0 : f32", f"other {start}")
+    x = np.random.default_rng(3).integers(low, high, (9, 333)).astype(dtype)
+    x[0], x[1], x[2, :-1] = high - 1, low, high - 1
+    y = np.zeros(9, dtype)
+    report = run(lowered(text.replace("f32", kind)), {"R": 9, "C": 333}, [x.ravel(), y])
+    assert report.diagnostics == []
+    expected = fold.reduce(x, axis=1) if kind == "i1" else fold.reduce(x, axis=1, dtype=np.int32)
+    np.testing.assert_array_equal(y, expected)
+
+
+@pytest.mark.parametrize(("kind", "size"), [("i32", 4), ("i8", 1), ("i64", 8), ("f16", 2)])
+def test_shared_memory_is_counted_in_bytes(kind: str, size: int) -> None:
+    text = (
+        kernel_text("transpose")
+        .replace("0.0 : f32", "0 : i32" if kind[0] == "i" else "0.0 : f32")
+        .replace("0 : i32", f"0 : {kind}")
+    )
+    assert (
+        lowered(text.replace("f32", kind)).smem.value.data * 4
+        == lowered(kernel_text("transpose")).smem.value.data * size
+    )
+
+
 @pytest.mark.parametrize(("r", "c"), [(12, 16), (1, 1), (25, 37)])
 def test_reduction_in_a_warp_with_copies(r: int, c: int) -> None:
     x = numbers(r, c) - 20

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from xdsl.dialects import arith, func
@@ -154,3 +155,24 @@ def test_a_scalar_that_a_map_does_not_read_goes() -> None:
     assert list(made.operands) == [function.body.block.args[0]]
     (negation,) = ops_named(module, "arith.negf")
     assert list(negation.operands) == list(made.regions[0].block.args)
+
+
+@pytest.mark.parametrize("name", ["addi", "muli", "minsi", "maxsi", "minui", "maxui", "andi", "ori", "xori"])
+def test_a_constant_goes_to_the_right_and_meets_the_next(name: str) -> None:
+    text = f"""
+func.func @f(%x: i32) -> i32 {{
+  %a = arith.constant 6 : i32
+  %b = arith.constant 12 : i32
+  %r = arith.{name} %a, %x : i32
+  %s = arith.{name} %b, %r : i32
+  func.return %s : i32
+}}
+"""
+    module = run(parse(text), "canonicalize")
+    (left,) = ops_named(module, f"arith.{name}")
+    (constant,) = ops_named(module, "arith.constant")
+    assert left.operands[1] is constant.results[0]
+    both = {"addi": 18, "muli": 72, "minsi": 6, "maxsi": 12, "minui": 6, "maxui": 12, "andi": 4, "ori": 14, "xori": 10}
+    assert isinstance(constant, arith.ConstantOp)
+    assert isinstance(constant.value, IntegerAttr)
+    assert constant.value.value.data == both[name]

@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tests.passes.support import CONTEXT, ops_named, parse, run
 from tilewright.dialects.verify import verify_module
+from tilewright.passes.effects import may_write
 
 CONTEXT.register_dialect("memref", lambda: memref.MemRef)
 
@@ -75,3 +76,20 @@ def test_what_is_inside_an_isolated_op_uses_nothing_from_outside() -> None:
     )
     assert len(ops_named(module, "arith.constant")) == 2
     verify_module(module)
+
+
+def test_what_only_reads_goes_when_nobody_uses_it() -> None:
+    module = simplified(
+        "  %a = memref.load %m[%i] : memref<4xf32>\n  memref.store %x, %m[%i] : memref<4xf32>\n  func.return %x : f32"
+    )
+    assert [op.name for op in module.walk()][2:] == ["memref.store", "func.return"]
+
+
+def test_who_may_write() -> None:
+    module = parse(
+        "func.func @f(%m: memref<4xf32>, %i: index, %x: f32) -> f32 {\n  memref.store %x, %m[%i] : memref<4xf32>\n"
+        "  %a = memref.load %m[%i] : memref<4xf32>\n  %b = arith.addf %a, %x : f32\n"
+        "  %c = func.call @f(%m, %i, %b) : (memref<4xf32>, index, f32) -> f32\n  func.return %c : f32\n}\n"
+    )
+    told = {op.name: may_write(op) for op in module.walk() if op.name.startswith(("memref", "arith", "func.call"))}
+    assert told == {"memref.store": True, "memref.load": False, "arith.addf": False, "func.call": True}

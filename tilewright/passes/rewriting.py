@@ -61,9 +61,6 @@ class Pattern(Generic[_OpCoT]):
     op_classes: tuple[type[Operation], ...]
     rewrite: Callable[[Any, Rewriter], None]
 
-    def __call__(self, op: Operation, rewriter: Rewriter) -> None:
-        self.rewrite(op, rewriter)
-
 
 def pattern(
     *op_classes: type[_OpT],

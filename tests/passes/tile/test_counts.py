@@ -174,6 +174,23 @@ def test_how_often_loops_run_a_copy() -> None:
     assert [static_trips(copy) for copy in copies] == [len(range(0, 10, 4)) * len(range(1, 6)), len(range(0, 10, 4))]
 
 
+WHOLE = """
+sym.symbol @S {source = "stride"}
+tile.kernel @k(%x: !tile.buf<[4, 1, 32], f32, global, #tile.strided<[32, S, 1]>>, %y: !tile.buf<[4, 1, 32], f32, global, #tile.strided<[32, S, 1]>>) grid (%i) = [1] threads 32 index_width 32 {
+  %f = tile.alloc : !tile.buf<[4, 1, 32], f32, fragment, #tile.distributed<threads [4, 1, 8] strides [8, 32, 1] vector [1, 1, 4]>>
+  tile.copy %x to %f bounds [clip, clip, clip]
+  tile.copy %f to %y bounds [clip, clip, clip]
+}
+"""  # noqa: E501
+
+
+def test_a_copy_of_a_whole_buffer_has_no_masks() -> None:
+    module = parse(WHOLE)
+    run_pipeline(module, CONTEXT, pipelines.make_passes(("prove-bounds",)))
+    copies = [op for op in module.walk() if isinstance(op, CopyOp)]
+    assert [op.bound_words for op in copies] == [("proved",) * 3] * 2
+
+
 ROWS = """
 sym.symbol @M
 sym.symbol @N
