@@ -79,7 +79,8 @@ class Pattern:
         in_shared = not self.template.startswith("global")
         words: dict[str, object] = {
             "NAME": self.name, "TYPE": self.element, "WIDTH": self.width, "SCALE": self.scale, "OFFSET": 0, "FLIP": 0,
-            "DIVIDE": 1, "FROM": 0, "TO": 32, "EVERY": 1, "SWIZZLE": 0, "PER": 16 // size, "COUNT": 32768 // size,
+            "DIVIDE": 1, "KEEP": 31,
+            "FROM": 0, "TO": 32, "EVERY": 1, "SWIZZLE": 0, "PER": 16 // size, "COUNT": 32768 // size,
             "ROUND": 32 * 16 // size, "STEP": 4096 // size if in_shared else 64 * 256 * self.scale, **self.words,
         }  # fmt: skip
         masked = {"FROM", "TO", "EVERY"} & set(self.words)
@@ -162,14 +163,17 @@ def patterns() -> list[Pattern]:
         *global_patterns("global_store", "st"),
         *shared_patterns("shared_load", "lds"),
         Pattern("shared_load", "lds32_broadcast", "32 bits, one word for all lanes", 1, 1, 0),
-        Pattern("shared_load", "lds64_broadcast", "64 bits, one pair for all lanes", 2, 2, 0),
-        Pattern("shared_load", "lds128_broadcast", "128 bits, one quadruple for all lanes", 4, 4, 0),
-        Pattern("shared_load", "lds64_two_lanes", "64 bits, 2 lanes read one pair", 2, 2, 2, words={"DIVIDE": 2}),
+        Pattern("shared_load", "lds64_broadcast", "64 bits, one pair for all lanes", 1, 2, 0),
+        Pattern("shared_load", "lds128_broadcast", "128 bits, one quadruple for all lanes", 2, 4, 0),
+        Pattern("shared_load", "lds64_two_lanes", "64 bits, 2 lanes read one pair", 1, 2, 2, words={"DIVIDE": 2}),
         Pattern(
-            "shared_load", "lds128_two_lanes", "128 bits, 2 lanes read one quadruple", 4, 4, 4, words={"DIVIDE": 2}
+            "shared_load", "lds64_two_apart", "64 bits, lanes n and n xor 2 read one pair", 1, 2, 2, words={"KEEP": 13}
         ),
         Pattern(
-            "shared_load", "lds128_four_lanes", "128 bits, 4 lanes read one quadruple", 4, 4, 4, words={"DIVIDE": 4}
+            "shared_load", "lds128_two_lanes", "128 bits, 2 lanes read one quadruple", 2, 4, 4, words={"DIVIDE": 2}
+        ),
+        Pattern(
+            "shared_load", "lds128_four_lanes", "128 bits, 4 lanes read one quadruple", 2, 4, 4, words={"DIVIDE": 4}
         ),
         *shared_patterns("shared_store", "sts"),
         ldmatrix("x4_pitch_128", "x4, rows 128 bytes apart", 32, "x4", 64),
@@ -340,12 +344,7 @@ def measured(rows: Sequence[Mapping[str, str]], symbols: Mapping[str, str]) -> d
 
 def hardware_counts(metrics: Mapping[str, int | None]) -> dict[str, int | None]:
     """The counters by the names of `COUNTERS`."""
-    found = {name: metrics.get(metric) for name, metric in COUNTERS.items()}
-    total, stores = metrics.get(EXTRA[3]), found["shared store wavefronts"]
-    if found["shared load wavefronts"] == 0 and total is not None and stores is not None:
-        # Where ldmatrix is no load to the GPU it is what the stores leave of all wavefronts.
-        found["shared load wavefronts"] = total - stores
-    return found
+    return {name: metrics.get(metric) for name, metric in COUNTERS.items()}
 
 
 def disagreement(counter: str, expected: int, got: int | None) -> str | None:

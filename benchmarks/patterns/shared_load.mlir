@@ -1,6 +1,7 @@
 // One warp a block fills 32 KiB, then loads in %n rounds of 8, 4 KiB apart; a barrier behind each round keeps the compiler
 // from merging it with the next. Words in capitals are filled in by counters.py: groups of DIVIDE lanes read one place,
-// places SCALE elements apart, lanes FROM up to TO and one in EVERY, COUNT elements in all, PER of them in 16 bytes.
+// as do lanes that differ in bits outside of KEEP, places SCALE elements apart, lanes FROM up to TO and one in EVERY, COUNT
+// elements in all, PER of them in 16 bytes.
 simt.kernel @NAME(%y : !simt.global<TYPE>, %n : i32) threads 32 smem 32768 grid [256] params [32] {
   %t = simt.tid
   %b = simt.block_id x
@@ -34,7 +35,9 @@ simt.kernel @NAME(%y : !simt.global<TYPE>, %n : i32) threads 32 smem 32768 grid 
   %chosen = arith.cmpi eq, %rest, %zero : i32
   %within = arith.andi %above, %below : i1
   %m = arith.andi %within, %chosen : i1
-  %place = arith.divui %t, %divide : i32
+  %keep = arith.constant KEEP : i32
+  %kept = arith.andi %t, %keep : i32
+  %place = arith.divui %kept, %divide : i32
   %at = arith.muli %place, %scale : i32
   %r = simt.regs.alloc : !simt.regs<[8, WIDTH], TYPE>
   %sum = simt.regs.alloc : !simt.regs<[], TYPE>

@@ -17,7 +17,13 @@ from tilewright.passes.verify_dims import VerifyDimsPass
 from tilewright.passes.verify_facts import VerifyFactsPass
 
 TEXTS = sorted((Path(__file__).parents[2] / "docs" / "design" / "ir").glob("*.mlir"))
-SCHEDULED = ("tile_transpose", "tile_softmax", "tile_gemm_scheduled", "simt_gemm_hopper")
+SCHEDULED = (
+    "tile_transpose",
+    "tile_softmax",
+    "tile_gemm_scheduled",
+    "tile_gemm_hopper_3_specialised",
+    "simt_gemm_hopper",
+)
 
 
 def read(text: str, name: str) -> ModuleOp:

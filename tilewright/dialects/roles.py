@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ArrayAttr, IntAttr, StringAttr
-from xdsl.ir import Attribute, Region
+from xdsl.ir import Attribute, Block, Region
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
@@ -82,7 +82,10 @@ def parse_roles(parser: Parser) -> tuple[list[Role], list[Region]]:
             last = parser.parse_integer()
         registers = parser.parse_integer() if parser.parse_optional_keyword("registers") else 0
         roles.append(Role(name, first, last, registers))
-        bodies.append(parser.parse_region())
+        body = parser.parse_region()
+        if not body.blocks:
+            body.add_block(Block())
+        bodies.append(body)
     parser.parse_punctuation("}")
     return roles, bodies
 

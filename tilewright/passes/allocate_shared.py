@@ -69,7 +69,7 @@ class AllocateSharedPass(TilewrightPass):
                     count = alloc.type.count if alloc.type.swizzle is not None else allocated_elements(alloc)
                     offset = room.take(count, bytes_of(alloc.type.element), alignment)
                     alloc.properties["offset"] = i64_attr(offset)
-            for channel in [o for o in kernel.walk() if isinstance(o, ChannelOp)]:
+            for channel in [o for o in kernel.walk() if isinstance(o, ChannelOp) and o.is_loaded]:
                 stages = channel.type.stages.data
                 channel.properties["barriers"] = i64_attr(room.take(2 * stages, MBARRIER_BYTES, MBARRIER_BYTES))
             if room.end > limit:

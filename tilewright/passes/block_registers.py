@@ -17,7 +17,11 @@ from tilewright.dialects.tile.structure import AllocOp, ForOp
 from tilewright.dialects.tile.types import buf_type
 from tilewright.passes.core import TilewrightPass, error_at
 from tilewright.passes.remarks import remark
+from tilewright.passes.thread_layout import MAX_THREADS
 from tilewright.passes.tile_analysis import buf, kernels_of
+
+MOST_PRODUCTS = 1024
+"""Multiply-adds of a thread that are unrolled, at most, for a block of the usual size."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,12 @@ class BlockRegistersPass(TilewrightPass):
         left, right, result = mma.operand_dims
         lhs, rhs = self._slice(fills[0], left, summed, body), self._slice(fills[1], right, summed, body)
         body.add_op(MmaOp(mma.iteration.value.data, (lhs, left), (rhs, right), (mma.acc, result)))
-        loop = ForOp(0, size, self.depth, Region(body), unroll=trips)
+        # Beyond some thousand multiply-adds in a row a compiler takes minutes, for no gain.
+        products = buf(mma.acc).count * self.depth // MAX_THREADS
+        unroll = trips
+        while unroll > 1 and unroll % 2 == 0 and unroll * products > MOST_PRODUCTS:
+            unroll //= 2
+        loop = ForOp(0, size, self.depth, Region(body), unroll=unroll)
         block = mma.parent
         assert block is not None
         for new in loop.walk():

@@ -13,7 +13,8 @@ from tilewright.dialects.roles import WARPGROUP
 from tilewright.dialects.sym import Expr, Relation
 from tilewright.dialects.tile.compute import MmaOp
 from tilewright.dialects.tile.copies import CopyOp
-from tilewright.dialects.tile.structure import AllocOp, KernelOp
+from tilewright.dialects.tile.iteration import maps_attr
+from tilewright.dialects.tile.structure import AllocOp, ForOp, KernelOp
 from tilewright.dialects.tile.types import BufType, SwizzledLayout, buf_type
 from tilewright.passes.core import TilewrightPass
 from tilewright.passes.element_size import bytes_of
@@ -41,7 +42,8 @@ class ChooseMmaPass(TilewrightPass):
     """Decides what multiplies: the matrix instructions of sm_90a where operands can come through tensor maps.
 
     Such a `tile.mma` reads its operands from shared memory: the fragments that one copy each fills become swizzled
-    shared buffers, contiguous along the dim along which global memory is. Needs bf16 or f16 operands with f32
+    shared buffers, contiguous along the dim along which global memory is. Operands change places where the accumulators
+    hold the columns first. Needs bf16 or f16 operands with f32
     accumulators, one row, one column and one summed dim (others of size 1) of fitting sizes, addresses and strides that
     16 bytes divide for certain, and a kernel whose `arch` is sm_90a. All others are left for the multiply-adds of
     threads, which `finish-schedule` chooses; a remark says why. Relies on free tile IR.
@@ -57,8 +59,11 @@ class ChooseMmaPass(TilewrightPass):
                 continue
             scopes = KernelScopes(kernel)
             for mma in products:
+                turned = _turn(mma)
                 reason = self._refusal(kernel, mma, len(products), scopes)
                 if reason is not None:
+                    if turned:
+                        _exchange(mma)
                     remark(mma, self.name, f"multiply-adds of threads: {reason}")
                     continue
                 self._use_wgmma(kernel, mma, scopes)
@@ -70,6 +75,8 @@ class ChooseMmaPass(TilewrightPass):
             return f"the kernel is for {arch}"
         if kernel.mapped is not None:
             return "its author mapped the kernel to threads"
+        if not isinstance(mma.parent_op(), ForOp):
+            return "it stands in no loop"
         if products > 1:
             return f"the kernel has {products} products"
         lhs, rhs, acc = (buf(v) for v in (mma.lhs, mma.rhs, mma.acc))
@@ -103,14 +110,13 @@ class ChooseMmaPass(TilewrightPass):
             assert along is not None
             type_ = buf(value)
             shared = buf_type(type_.sizes, type_.element, "shared", SwizzledLayout(IntAttr(SWIZZLE), IntAttr(along)))
-            hint = value.name_hint
             set_type(value, shared)
-            value.name_hint = f"s_{hint}" if hint else "s"
         mma.properties["inst"] = StringAttr("wgmma")
         rows = mma.sizes[dims[0]] or ROWS
         groups = min(MAX_WARPGROUPS, rows // ROWS)
         kernel.properties["threads"] = i64_attr(groups * WARPGROUP)
-        remark(mma, self.name, f"matrix instructions of {groups} warpgroups, operands in shared memory")
+        who = "1 warpgroup" if groups == 1 else f"{groups} warpgroups"
+        remark(mma, self.name, f"matrix instructions of {who}, operands in shared memory")
 
 
 def product_dims(mma: MmaOp) -> tuple[int, int, int] | None:
@@ -127,6 +133,25 @@ def product_dims(mma: MmaOp) -> tuple[int, int, int] | None:
     if acc.index(rows[0]) > acc.index(columns[0]):
         return None
     return rows[0], columns[0], summed[0]
+
+
+def _turn(mma: MmaOp) -> bool:
+    """Let the operands change places where that makes the first dim of the accumulators the rows; whether it did."""
+    if product_dims(mma) is not None:
+        return False
+    _exchange(mma)
+    if product_dims(mma) is not None:
+        return True
+    _exchange(mma)
+    return False
+
+
+def _exchange(mma: MmaOp) -> None:
+    """a * b is b * a."""
+    lhs, rhs = mma.lhs, mma.rhs
+    mma.operands[0], mma.operands[1] = rhs, lhs
+    left, right, acc = mma.operand_dims
+    mma.properties["maps"] = maps_attr([right, left, acc])
 
 
 def only_fill(buffer: SSAValue, user: Operation) -> CopyOp | None:
@@ -155,6 +180,11 @@ def unmapped(copy: CopyOp, scopes: KernelScopes) -> str | None:
     if along is None:
         return "no dim of stride 1 for certain"
     size = bytes_of(type_.element)
+    if tile.swizzle is not None and tile.swizzle.along.data != along:
+        return f"the slot has rows along dim {tile.swizzle.along.data}, memory along dim {along}"
+    if copy.spaces[1] == "global" and not scopes.divides(copy, type_.dims[along], ALIGNMENT // size):
+        # Tensor maps cut a row at 16 bytes, not at an element.
+        return f"a row of {type_.dims[along]} may be no multiple of {ALIGNMENT} bytes"
     if tile.sizes[along] * size % SWIZZLE:
         return f"{tile.sizes[along]} elements along the contiguous dim are no multiple of {SWIZZLE} bytes"
     if tile.rank > 5 or any(n > MAX_BOX for d, n in enumerate(tile.sizes) if d != along):

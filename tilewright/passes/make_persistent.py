@@ -38,8 +38,12 @@ class MakePersistentPass(TilewrightPass):
         for kernel in kernels_of(op):
             products = [o for o in kernel.walk() if isinstance(o, MmaOp)]
             on_matrix = len(products) == 1 and products[0].inst is not None and products[0].inst.data == "wgmma"
-            if on_matrix and kernel.persistent is None and len(kernel.grid.data) >= 2:
-                self._wrap(kernel)
+            if not on_matrix or kernel.persistent is not None:
+                continue
+            if len(kernel.grid.data) < 2:
+                remark(kernel, self.name, "left as it is: its grid has no rows and columns")
+                continue
+            self._wrap(kernel)
 
     def _wrap(self, kernel: KernelOp) -> None:
         block, grid = kernel.body.block, kernel.grid.data

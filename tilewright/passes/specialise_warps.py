@@ -16,7 +16,7 @@ from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.structure import ForOp, KernelOp, SyncOp
 from tilewright.passes.core import TilewrightPass, error_at
 from tilewright.passes.remarks import remark
-from tilewright.passes.tile_analysis import kernels_of, space
+from tilewright.passes.tile_analysis import kernels_of
 
 REGISTERS = {1: (240, 40), 2: (240, 24), 3: (160, 32)}
 """For one, two, three warpgroups that compute: registers of their threads, and of the one that loads. Together they are
@@ -38,7 +38,7 @@ class SpecialiseWarpsPass(TilewrightPass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in kernels_of(op):
-            channels = [o for o in kernel.body.block.ops if isinstance(o, ChannelOp) and is_load_channel(o)]
+            channels = [o for o in kernel.body.block.ops if isinstance(o, ChannelOp) and o.is_loaded]
             if not channels:
                 continue
             if kernel.threads is None:
@@ -81,22 +81,8 @@ class SpecialiseWarpsPass(TilewrightPass):
         made.location = kernel.location
         block.add_op(made)
         kernel.properties["threads"] = i64_attr((groups + 1) * WARPGROUP)
-        remark(kernel, self.name, f"{groups} warpgroups compute, one fills slots")
-
-
-def is_load_channel(channel: ChannelOp) -> bool:
-    """Whether tensor maps fill a channel's slots from global memory."""
-    for use in channel.res.uses:
-        if isinstance(use.operation, AcquireOp):
-            for buffer in use.operation.buffers:
-                writers = [u.operation for u in buffer.uses if isinstance(u.operation, CopyOp)]
-                if any(w.target is buffer and space(w.source) == "global" and _via(w) == "tma" for w in writers):
-                    return True
-    return False
-
-
-def _via(copy: CopyOp) -> str:
-    return "" if copy.via is None else copy.via.data
+        who = "1 warpgroup computes" if groups == 1 else f"{groups} warpgroups compute"
+        remark(kernel, self.name, f"{who}, one fills slots")
 
 
 def _slice(block: Block, keep: set[Operation], drop: set[Operation], producer: bool) -> None:

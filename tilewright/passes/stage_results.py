@@ -22,7 +22,7 @@ from tilewright.dialects.tile.compute import MapOp, MmaOp
 from tilewright.dialects.tile.copies import CopyOp, FillOp
 from tilewright.dialects.tile.structure import AllocOp, ForOp, KernelOp
 from tilewright.dialects.tile.types import BufType, SwizzledLayout, buf_type
-from tilewright.passes.choose_mma import ALIGNMENT, SWIZZLE, mapped_dim, product_dims, unmapped
+from tilewright.passes.choose_mma import SWIZZLE, mapped_dim, product_dims, unmapped
 from tilewright.passes.core import TilewrightPass, error_at
 from tilewright.passes.element_size import bytes_of
 from tilewright.passes.remarks import remark
@@ -182,20 +182,19 @@ class _Cut:
         inside = values.get(fragment, fragment)
         if stores_result:
             made = CopyOp(inside, [], op.target, offsets, bounds=op.bound_words, other=op.other)
-            stores.append(made)
+            # Matrix stores put columns of the accumulators along the rows of a panel.
+            if axes == [op.tile_type.rank - 1]:
+                stores.append(made)
         else:
             made = CopyOp(op.source, offsets, inside, [], bounds=op.bound_words, other=op.other)
         body.add_op(made)
 
     def _stage(self, store: CopyOp) -> None:
         """Through a slot of shared memory, where a tensor map can store it from there."""
-        type_, tile = buf(store.target), store.tile_type
+        tile = store.tile_type
         along, scopes = mapped_dim(store, self.scopes), KernelScopes(self.kernel)
         why = unmapped(store, scopes)
         size = bytes_of(tile.element)
-        if why is None and along is not None and not scopes.divides(store, type_.dims[along], ALIGNMENT // size):
-            # Tensor maps cut a row at 16 bytes, not at an element.
-            why = f"a row of {type_.dims[along]} may be no multiple of {ALIGNMENT} bytes"
         last = tile.rank - 1
         one_matrix = tile.rank >= 2 and tile.count == tile.sizes[-2] * tile.sizes[-1]
         if size != 2 or not one_matrix or tile.sizes[last] * size != SWIZZLE:

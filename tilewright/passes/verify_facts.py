@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from tilewright.dialects.sym import Expr, Relation
 from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.gathers import GatherOp
+from tilewright.passes.choose_mma import unmapped
 from tilewright.passes.core import TilewrightPass, error_at
 from tilewright.passes.prove_bounds import gather_bounds
 from tilewright.passes.tile_analysis import KernelScopes, buf, global_side, kernels_of
@@ -18,7 +19,10 @@ from tilewright.passes.vectorise import provable_width
 
 @dataclass(frozen=True)
 class VerifyFactsPass(TilewrightPass):
-    """Proves again every fact that stands on a copy with global memory: `proved` bounds and widths above one.
+    """Proves again every fact that stands on a copy with global memory: `proved` bounds, wide accesses, tensor maps.
+
+    A copy `via tma` relies on a stride of 1, on strides, an address and (for a store) a row that 16 bytes divide, and
+    on slots swizzled as memory is.
 
     Changes nothing. A fact that does not follow from the module's facts and what the kernel assumes is an error at the
     copy. Serves at any stage of tile IR.
@@ -34,6 +38,7 @@ class VerifyFactsPass(TilewrightPass):
                 if isinstance(inner, CopyOp) and global_side(inner) is not None:
                     self._bounds(inner, scopes)
                     self._width(inner, scopes)
+                    self._map(inner, scopes)
                 elif isinstance(inner, GatherOp):
                     self._gather(inner, scopes)
 
@@ -59,6 +64,12 @@ class VerifyFactsPass(TilewrightPass):
             inside = Relation(start + (size - 1), "<", buf(buffer).dims[d])
             if not scopes.proved(copy, inside):
                 raise error_at(copy, f"the bound of dim {d} is said to be proved, but this does not follow: {inside}")
+
+    def _map(self, copy: CopyOp, scopes: KernelScopes) -> None:
+        if copy.via is not None and copy.via.data == "tma":
+            why = unmapped(copy, scopes)
+            if why is not None:
+                raise error_at(copy, f"a tensor map cannot make this copy: {why}")
 
     def _width(self, copy: CopyOp, scopes: KernelScopes) -> None:
         load, store = copy.widths

@@ -44,12 +44,13 @@ class Sim:
         blocks: Sequence[int] | None = None,
         vectorise: bool = True,
         progress: Callable[[int, int], None] | None = None,
+        landing: Any = "latest",
     ) -> Report:
         params = f"params [{', '.join('1' for _ in scalars)}]" if scalars else ""
         kernel = self.kernel(body, arguments, threads, smem, params)
         memory = [b if isinstance(b, Buffer) else Buffer(b) for b in buffers]
         program = compile_kernel(kernel, level, aliased=overlap(memory), vectorise=vectorise)
-        return program.run(memory, scalars, grid=grid, blocks=blocks, batch=batch, progress=progress)
+        return program.run(memory, scalars, grid=grid, blocks=blocks, batch=batch, progress=progress, landing=landing)
 
     def counts(self, report: Report, op_name: str, space: str) -> SiteCounts:
         """The counters of the only access of this kind."""

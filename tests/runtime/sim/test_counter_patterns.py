@@ -112,11 +112,3 @@ def test_the_page() -> None:
     line = "| ld32_contiguous | 32 bits a lane, contiguous | 4 | global load sectors | 8,192 | 8,192 | 1.0000 | yes |"
     assert line in page.splitlines()
     assert "1 of 1 access patterns agree on one H200 (2026-01-01)" in page
-
-
-def test_ldmatrix_where_it_is_no_load() -> None:
-    names = counters.COUNTERS
-    metrics = {names["shared load wavefronts"]: 0, names["shared store wavefronts"]: 30, counters.EXTRA[3]: 100}
-    assert counters.hardware_counts(metrics)["shared load wavefronts"] == 70
-    metrics[names["shared load wavefronts"]] = 60
-    assert counters.hardware_counts(metrics)["shared load wavefronts"] == 60

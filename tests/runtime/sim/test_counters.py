@@ -183,3 +183,26 @@ def test_vector_rows_in_shared_memory(sim: Any) -> None:
     report = sim.run(body, smem=512)
     assert sim.counts(report, "simt.store", "shared").wavefronts == 4
     assert not report.diagnostics
+
+
+@pytest.mark.parametrize(
+    ("width", "places", "wavefronts"),
+    [
+        (8, LANES * 0, 1),
+        (16, LANES * 0, 2),
+        (8, LANES // 2 * 8, 1),
+        (16, LANES // 2 * 16, 2),
+        (16, LANES // 4 * 16, 2),
+        (8, (LANES & 13) * 8, 1),
+        (8, LANES * 8, 2),
+        (16, LANES * 16, 4),
+    ],
+)
+def test_lanes_that_load_one_place_share_phases(width: int, places: Any, wavefronts: int) -> None:
+    """As an H200 counts (docs/counters.md); stores do not."""
+    assert shared_wavefronts(places, width, None, loads=True) == (1, wavefronts)
+
+
+def test_warps_share_phases_each_for_itself() -> None:
+    places = np.concatenate([LANES // 2 * 8, LANES * 8])
+    assert shared_wavefronts(places, 8, None, loads=True) == (2, 1 + 2)

@@ -34,8 +34,8 @@ def test_a_role_that_leaves_early_deadlocks_the_others() -> None:
     roles = [role("a", barrier, 1, log), role("b", barrier, 2, log), role("c", barrier, 2, log)]
     assert not run_roles(roles, report, first_block=4)
     assert [str(d) for d in report.diagnostics] == [
-        "k.mlir:3:5: simt.barrier: deadlock: role 0 of 2 left waits, and nothing can run that would let it go on; "
-        "block 4, thread 0 (2 in all)"
+        "k.mlir:3:5: simt.barrier: deadlock: role 1 of 2 left waits for the block barrier, and nothing can run that "
+        "would let it go on; block 4, thread 0 (2 in all)"
     ]
 
 
@@ -48,6 +48,9 @@ class Full:
 
     def ready(self) -> bool:
         return bool(self.slots)
+
+    def reason(self) -> str:
+        return "a slot"
 
 
 def test_a_producer_lets_a_consumer_go_on() -> None:

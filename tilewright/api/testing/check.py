@@ -45,6 +45,7 @@ from tilewright.lowering import pipelines
 from tilewright.passes.verify_dims import VerifyDimsPass
 from tilewright.passes.verify_facts import VerifyFactsPass
 from tilewright.runtime.reference import ReferenceValue
+from tilewright.runtime.sim.async_copies import Landing
 from tilewright.runtime.tile_interpreter.host import interpret_host
 
 Kernels = Mapping[str, TileKernelOp | SimtKernelOp]
@@ -240,14 +241,19 @@ def _sim_against_cpu(meaning: Meaning) -> None:
 def _simulated(
     call: PlannedCall, kernels: Mapping[str, TileKernelOp | SimtKernelOp], meaning: Meaning, what: str
 ) -> None:
-    try:
-        with _during(Raised, what):
-            results = call.simulate(kernels)
-    except Raised as raised:
-        if isinstance(raised.__cause__, Faults):
-            raise Faulty(str(raised)) from None
-        raise
-    compare_results(results, meaning, what)
+    def run(landing: Landing) -> None:
+        try:
+            with _during(Raised, what):
+                results = call.simulate(kernels, landing)
+        except Raised as raised:
+            if isinstance(raised.__cause__, Faults):
+                raise Faulty(str(raised)) from None
+            raise
+        compare_results(results, meaning, what)
+
+    run("latest")
+    for landing in call.landings(kernels)[1:]:
+        run(landing)
 
 
 def _apply(subject: Subject, module: ModuleOp) -> None:

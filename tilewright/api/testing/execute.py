@@ -35,9 +35,11 @@ from tilewright.runtime.inputs import make_inputs
 from tilewright.runtime.plan import HostPlan, Site
 from tilewright.runtime.plan_code import expressions_function
 from tilewright.runtime.reference import ReferenceValue, run_reference
+from tilewright.runtime.sim.async_copies import Landing
+from tilewright.runtime.sim.launch import Program as SimProgram
 from tilewright.runtime.sim.launch import compile_kernel
 from tilewright.runtime.tile_interpreter.host import interpret_host
-from tilewright.runtime.tile_interpreter.kernel import interpret
+from tilewright.runtime.tile_interpreter.kernel import PERSISTENT_BLOCKS, interpret
 
 Array = np.ndarray[Any, Any]
 Backend = Literal["reference", "tile", "sim", "cpu"]
@@ -148,6 +150,7 @@ class PlannedCall:
         self._arguments = take_arguments(self.plan.arguments, inputs, self.plan.entry)
         self._decision = self.plan.decide(layouts(self.plan.arguments, self._arguments))
         self.symbols: dict[str, int] = dict(zip(self.plan.symbols, self._decision.symbols, strict=True))
+        self._compiled: dict[SimtKernelOp, SimProgram] = {}
         self.sites: dict[str, Site] = {}
         """The variants that run, by the name of the instantiated kernel."""
         for each in self._decision.launches:
@@ -188,17 +191,33 @@ class PlannedCall:
             interpret(kernel, arrays, each.scalars, self.symbols)
         return results
 
-    def simulate(self, kernels: Mapping[str, TileKernelOp | SimtKernelOp]) -> list[Array]:
-        """Run simt kernels in the simulator at level `check`; raises `Faults` for the first launch that has some."""
+    def simulate(self, kernels: Mapping[str, TileKernelOp | SimtKernelOp], landing: Landing = "latest") -> list[Array]:
+        """Run simt kernels in the simulator at level `check`; raises `Faults` for the first launch that has some.
+
+        What runs beside the threads happens at the `latest` or the `earliest` legal moment. A persistent kernel runs on
+        few blocks, so that each computes several tiles.
+        """
 
         def launch(kernel: SimtKernelOp, each: _Launch, params: list[int | float]) -> None:
-            program = compile_kernel(kernel, "check", aliased=True)
-            report = program.run([buffer_of(t) for t in each.tensors], params, grid=each.grid)
+            program = self._compiled.get(kernel)
+            if program is None:
+                program = self._compiled[kernel] = compile_kernel(kernel, "check", aliased=True)
+            of_maps = [e for m in kernel.tensor_maps.data for e in (*m.dims.data, *m.strides.data)]
+            sizes = expressions_function(of_maps, self.plan.symbols)(self._decision.symbols)
+            grid = each.grid if kernel.persistent is None else min(each.grid, PERSISTENT_BLOCKS)
+            report = program.run(
+                [buffer_of(t) for t in each.tensors], params, grid=grid, map_sizes=sizes, landing=landing
+            )
             if report.diagnostics:
                 more = f" (and {len(report.diagnostics) - 1} more)" if len(report.diagnostics) > 1 else ""
                 raise Faults(f"@{kernel.sym_name.data}: {report.diagnostics[0]}{more}")
 
         return self._run_simt(kernels, launch)
+
+    def landings(self, kernels: Mapping[str, TileKernelOp | SimtKernelOp]) -> tuple[Landing, ...]:
+        """When what runs beside the threads may happen: both extremes where a kernel that was simulated has such."""
+        compiled = [self._compiled[k] for k in kernels.values() if isinstance(k, SimtKernelOp) and k in self._compiled]
+        return ("latest", "earliest") if any(program.asynchronous for program in compiled) else ("latest",)
 
     def compute(self, kernels: Mapping[str, TileKernelOp | SimtKernelOp]) -> list[Array]:
         """Compile the C++ of simt kernels and run it; raises TilewrightError without a compiler."""

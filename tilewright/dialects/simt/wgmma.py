@@ -304,7 +304,7 @@ class StMatrixOp(IRDLOperation):
         if not isinstance(element, BFloat16Type | Float16Type) or element != self.shared.type.element:
             raise VerifyException(f"expected bf16 or f16 on both sides, got {element} and {self.shared.type.element}")
         check_register_indices(self.regs, self.indices)
-        if self.regs.type.sizes[-1] < 8:
+        if not self.regs.type.sizes or self.regs.type.sizes[-1] < 8:
             raise VerifyException(f"expected rows of at least 8 registers, got {self.regs.type}")
 
     @classmethod

@@ -124,7 +124,7 @@ class RasterOp(IRDLOperation):
 
 @irdl_op_definition
 class SliceOp(IRDLOperation):
-    """`%v = tile.slice %acc[%zero, %p] : [128, 64]`: a part of a fragment, which it names without a copy.
+    """`%v = tile.slice %acc[%zero, %p] : !tile.buf<[128, 64], f32, fragment>`: a part of a fragment, not a copy of it.
 
     Offsets are multiples of the part's sizes, made of constants and variables of loops that are unrolled fully.
     """
@@ -151,9 +151,10 @@ class SliceOp(IRDLOperation):
     def parse(cls, parser: Parser) -> SliceOp:
         source, offsets = parse_value(parser), parse_values(parser)
         parser.parse_punctuation(":")
+        start = parser.pos
         type_ = parser.parse_type()
         if not isinstance(type_, BufType):
-            parser.raise_error(f"expected a !tile.buf type, got {type_}")
+            parser.raise_error(f"expected a !tile.buf type, got {type_}", start, parser.pos)
         return cls(source, offsets, type_)
 
     def print(self, printer: Printer) -> None:

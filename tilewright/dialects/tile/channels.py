@@ -31,6 +31,7 @@ from xdsl.traits import MemoryAllocEffect, MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from tilewright.dialects.assembly import i64_attr, int_array, ints, parse_int_list, parse_type_of, parse_value
+from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.types import BufType
 
 MAX_STAGES = 16
@@ -111,11 +112,26 @@ class ChannelOp(IRDLOperation):
     def verify_(self) -> None:
         if self.offsets is not None and len(self.offsets.data) != len(self.type.parts):
             raise VerifyException(f"expected {len(self.type.parts)} offsets, got {len(self.offsets.data)}")
+        if self.barriers is not None and self.barriers.value.data % 8:
+            raise VerifyException(f"mbarriers lie at a multiple of 8 bytes, got {self.barriers.value.data}")
 
     def schedule_gaps(self) -> list[str]:
         """What is still undecided on this op."""
         layouts = all(not part.layout_is_open for part in self.type.parts)
-        return ([] if layouts else ["layout"]) + ([] if self.offsets is not None else ["offset"])
+        gaps = ([] if layouts else ["layout"]) + ([] if self.offsets is not None else ["offset"])
+        return gaps + (["barriers"] if self.is_loaded and self.barriers is None else [])
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether tensor maps fill the slots from global memory."""
+        for use in self.res.uses:
+            if not isinstance(use.operation, AcquireOp):
+                continue
+            for buffer in use.operation.buffers:
+                copies = [u.operation for u in buffer.uses if isinstance(u.operation, CopyOp)]
+                if any(c.target is buffer and c.spaces[0] == "global" and not c.by_threads for c in copies):
+                    return True
+        return False
 
     @classmethod
     def parse(cls, parser: Parser) -> ChannelOp:
@@ -151,9 +167,10 @@ class _SlotOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> _SlotOp:
+        start = parser.pos
         channel = parse_value(parser)
         if not isinstance(channel.type, ChannelType):
-            parser.raise_error(f"expected a channel, got {channel.type}")
+            parser.raise_error(f"expected a channel, got {channel.type}", start, parser.pos)
         return cls(channel)
 
     def print(self, printer: Printer) -> None:

@@ -33,6 +33,7 @@ from tilewright.dialects.assembly import (
     parse_word,
     print_extra_attributes,
 )
+from tilewright.dialects.tile.channels import ReceiveOp
 from tilewright.dialects.tile.iteration import (
     Maps,
     iteration_sizes,
@@ -331,8 +332,8 @@ class MmaOp(IRDLOperation):
     `fma`: operands are fragments, converted to the accumulator's type (exactly), then each product is added by a fused
     multiply-add (integers: multiply, add) in increasing order of the summed dims, those that acc lacks. The accumulator
     is no operand.
-    `wgmma`: operands are shared buffers of bf16, f16 or f32 (read as tf32), swizzled; products are exact and summed in
-    f32 in an order of the hardware's. It may run on until the operands' slot is released, or the next barrier.
+    `wgmma`: operands are the buffers of a channel's slots, of bf16 or f16 and swizzled; products are exact and summed
+    in f32 in an order of the hardware's. It runs on until the slots are released: nothing else may touch acc before.
     """
 
     name = "tile.mma"
@@ -397,7 +398,10 @@ class MmaOp(IRDLOperation):
 
     def schedule_gaps(self) -> list[str]:
         """What is still undecided on this op."""
-        return [] if self.inst is not None else ["inst"]
+        if self.inst is None:
+            return ["inst"]
+        received = all(isinstance(v.owner, ReceiveOp) for v in (self.lhs, self.rhs))
+        return ["channel"] if self.inst.data == "wgmma" and not received else []
 
     @classmethod
     def parse(cls, parser: Parser) -> MmaOp:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr, StringAttr
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    BFloat16Type,
+    Float16Type,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    StringAttr,
+)
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AnyAttr,
@@ -160,11 +168,29 @@ class CopyOp(IRDLOperation):
         for b in self.bound_words:
             if b not in BOUNDS:
                 raise VerifyException(f"expected bound clip or proved, got {b}")
+        self._verify_way(tile)
         for width in self.widths:
             if width not in (1, 2, 4, 8, 16):
                 raise VerifyException(f"width must be 1, 2, 4, 8 or 16, got {width}")
         if self.along is not None and not 0 <= self.along.value.data < tile.rank:
             raise VerifyException(f"expected along to be a dim from 0 to {tile.rank - 1}, got {self.along.value.data}")
+
+    def _verify_way(self, tile: BufType) -> None:
+        """What tensor maps and matrix stores can move."""
+        via = "thread" if self.via is None else self.via.data
+        if via not in VIAS:
+            raise VerifyException(f"expected via {', '.join(VIAS)}, got {via}")
+        if via == "tma":
+            if set(self.spaces) != {"global", "shared"}:
+                raise VerifyException(f"via tma moves between global and shared memory, got {' to '.join(self.spaces)}")
+            other: Attribute | None = self.other
+            if isinstance(other, FloatAttr | IntegerAttr) and other.value.data:
+                raise VerifyException(f"via tma fills with zero, got {other}")
+        if via == "stmatrix":
+            if self.spaces != ("fragment", "shared"):
+                raise VerifyException(f"via stmatrix moves fragment to shared, got {' to '.join(self.spaces)}")
+            if not isinstance(tile.element, BFloat16Type | Float16Type):
+                raise VerifyException(f"via stmatrix moves bf16 or f16, got {tile.element}")
 
     def schedule_gaps(self) -> list[str]:
         """What is still undecided on this op."""

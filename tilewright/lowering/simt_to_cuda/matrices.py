@@ -9,6 +9,7 @@ from xdsl.ir import Operation, SSAValue
 from tilewright.dialects.simt.async_copy import CpAsyncCommitOp, CpAsyncOp, CpAsyncWaitOp
 from tilewright.dialects.simt.matrix import LdmatrixOp, MmaSyncOp, element_bits
 from tilewright.dialects.simt.types import GlobalType
+from tilewright.lowering.simt_to_cuda.structured import place
 from tilewright.lowering.simt_to_cuda.writer import Write, Writer
 
 
@@ -18,7 +19,7 @@ def _register(w: Writer, regs: SSAValue, indices: Sequence[SSAValue]) -> str:
 
 def _ldmatrix(w: Writer, op: LdmatrixOp) -> None:
     trans = "true" if op.trans else "false"
-    target, row = _register(w, op.regs, op.indices), f"{w.name(op.memory)} + {w.name(op.index)}"
+    target, row = _register(w, op.regs, op.indices), place(w, op.memory, op.index)
     w.line(f"tw_ldmatrix<{op.count.value.data}, {trans}>({target}, {row});")
 
 
@@ -32,8 +33,7 @@ def _cp_async(w: Writer, op: CpAsyncOp) -> None:
     assert isinstance(op.source.type, GlobalType)
     size = element_bits(op.source.type.element) // 8
     target, source = (
-        f"{w.name(memory)} + {w.name(index)}"
-        for memory, index in ((op.target, op.target_index), (op.source, op.source_index))
+        place(w, memory, index) for memory, index in ((op.target, op.target_index), (op.source, op.source_index))
     )
     bytes_ = op.width.value.data * size
     if op.valid is None:

@@ -70,7 +70,7 @@ def declare_channels(kernel: Kernel, op: KernelOp) -> None:
             array = builder.add(SharedOp(offset, type_)).results[0]
             array.name_hint = channel.res.name_hint
             arrays.append(array)
-        loads = _is_load(channel)
+        loads = channel.is_loaded
         made = Channel(channel, arrays, None, None, number + 1, _is_stored(channel))
         if loads:
             assert channel.barriers is not None
@@ -88,18 +88,6 @@ def declare_channels(kernel: Kernel, op: KernelOp) -> None:
                 builder.add(MbarInitOp(bar, arrivals))
             builder.add(FenceOp("mbarrier_init"))
         builder.add(BarrierOp())
-
-
-def _is_load(channel: ChannelOp) -> bool:
-    """Whether slots are filled from global memory."""
-    for use in channel.res.uses:
-        if isinstance(use.operation, AcquireOp):
-            for buffer in use.operation.buffers:
-                for each in buffer.uses:
-                    copy = each.operation
-                    if isinstance(copy, CopyOp) and copy.target is buffer:
-                        return copy.spaces[0] == "global"
-    return False
 
 
 def _is_stored(channel: ChannelOp) -> bool:
@@ -224,10 +212,8 @@ def lower_release(kernel: Kernel, op: ReleaseOp) -> None:
         if not channel.stored:
             return  # the barrier of the next acquire waits for the threads that read
         with builder.elect(kernel.scope):
-            if inside_loop:
-                builder.add(BulkCommitOp())
-            if not lag:
-                builder.add(BulkWaitOp(0))
+            # A slot that is stored from is waited for where it is taken again; at the end all are.
+            builder.add(BulkCommitOp() if inside_loop else BulkWaitOp(0))
         return
     ring = ring_of(kernel, op.channel, "receive")
     if lag == 0 and not inside_loop:

@@ -36,6 +36,8 @@ class HostLaunch:
     scalars: tuple[int | float, ...]
     """Numbers that the call passes, then those that the host computes."""
     grid: int
+    map_sizes: tuple[int, ...] = ()
+    """Sizes, then strides, of each of the kernel's tensor maps after the other."""
 
 
 class HostBackend(Backend):
@@ -88,7 +90,8 @@ class HostBackend(Backend):
                 assert tensor is not None  # scratch of the case that was chosen
                 tensors.append(tensor)
             values = [scalar_value(arguments[slot.number]) for slot in site.scalars]
-            launches.append(HostLaunch(lowered, tuple(tensors), (*values, *each.scalars), each.grid))
+            sizes = lowered.map_sizes(decision.symbols) if lowered.kernel.maps else ()
+            launches.append(HostLaunch(lowered, tuple(tensors), (*values, *each.scalars), each.grid, sizes))
         self.run(launches, force)
         return results
 

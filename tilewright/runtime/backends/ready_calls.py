@@ -57,7 +57,9 @@ class ReadyLaunch:
         own = [pointers[slot] for slot in self.slots]
         if not self.maps:
             return self.packer.pack(*own, *values, *self.scalars)
-        return self.packer.pack(*[m.at(own[m.pointer]) for m in self.maps], *own, *values, *self.scalars)
+        with self.function.device.current():  # the driver encodes a map in a context
+            maps = [m.at(own[m.pointer]) for m in self.maps]
+        return self.packer.pack(*maps, *own, *values, *self.scalars)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,8 @@ REFUSE_AFTER_SECONDS = 120.0
 """Estimated time above which a launch is refused unless it is forced."""
 KNOWN_ESTIMATES = 1024
 """Launches whose estimates are kept."""
+PERSISTENT_BLOCKS = 8
+"""Blocks of a persistent kernel at most: each takes several tiles, as on a GPU."""
 
 
 class SimBackend(HostBackend):
@@ -37,6 +39,7 @@ class SimBackend(HostBackend):
         self._estimates: dict[tuple[Any, ...], float] = {}
         """Seconds that a launch takes, by variant, blocks and parameters."""
         self._programs: dict[tuple[str, bool], Program] = {}
+        self.persistent_blocks = PERSISTENT_BLOCKS
 
     def run(self, launches: Sequence[HostLaunch], force: bool) -> None:
         """Run the launches; TilewrightError where one would take too long and is not forced."""
@@ -50,7 +53,8 @@ class SimBackend(HostBackend):
         if found is None:
             if len(self._estimates) > KNOWN_ESTIMATES:
                 self._estimates.clear()
-            size = self._program(launch, _buffers(launch)).batch_size(launch.grid)
+            # A persistent kernel's blocks take one tile after the other: as many batches as turns.
+            size = self._program(launch, _buffers(launch)).batch_size(self._blocks(launch))
             found = estimate_seconds(launch.lowered.kernel, launch.grid, list(launch.scalars), batch=size)
             self._estimates[key] = found
         return found
@@ -67,8 +71,13 @@ class SimBackend(HostBackend):
             program = self._programs[lowered.name, aliased] = compile_kernel(lowered.kernel, "fast", aliased=aliased)
         return program
 
+    def _blocks(self, launch: HostLaunch) -> int:
+        """How many blocks to launch."""
+        persistent = launch.lowered.kernel.persistent is not None
+        return min(launch.grid, self.persistent_blocks) if persistent else launch.grid
+
     def _launch(self, launch: HostLaunch, force: bool) -> None:
-        name, grid, scalars, buffers = launch.lowered.name, launch.grid, launch.scalars, _buffers(launch)
+        name, grid, scalars, buffers = launch.lowered.name, self._blocks(launch), launch.scalars, _buffers(launch)
         estimate = self.estimate(launch)
         program = self._program(launch, buffers)
         if estimate > REFUSE_AFTER_SECONDS and not force:
@@ -78,10 +87,11 @@ class SimBackend(HostBackend):
                 "(--force) runs it all the same"
             )
         if estimate <= SHOW_AFTER_SECONDS:
-            program.run(buffers, scalars, grid=grid)
+            program.run(buffers, scalars, grid=grid, map_sizes=launch.map_sizes)
             return
         bar = _ProgressBar(name)
-        program.run(buffers, scalars, grid=grid, batch=max(1, min(program.batch_size(grid), grid // 20)), progress=bar)
+        batch = max(1, min(program.batch_size(grid), grid // 20))
+        program.run(buffers, scalars, grid=grid, batch=batch, progress=bar, map_sizes=launch.map_sizes)
         bar.close()
 
 

@@ -16,11 +16,17 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.dialects.simt.async_copy import CpAsyncOp
 from tilewright.dialects.simt.matrix import LdmatrixOp
+from tilewright.dialects.simt.mbarriers import MbarArriveOp, MbarExpectOp, MbarWaitOp
 from tilewright.dialects.simt.memory import LoadOp, StoreOp
 from tilewright.dialects.simt.structure import KernelOp
+from tilewright.dialects.simt.tma import TmaLoadOp, TmaStoreOp
+from tilewright.dialects.simt.wgmma import StMatrixOp, WgmmaOp
 from tilewright.runtime.numerics import Array
 from tilewright.runtime.sim.report import Site
 from tilewright.runtime.sim.state import State, Step
+
+PLACED = (MbarArriveOp, MbarExpectOp, MbarWaitOp, StMatrixOp, TmaLoadOp, TmaStoreOp, WgmmaOp)
+"""Ops of sm_90a whose i32 operands say where."""
 
 _EXACT: dict[type[Operation], Callable[[Array, Array], Array]] = {
     arith.AddiOp: lambda a, b: np.add(a, b, dtype=np.int64),
@@ -38,6 +44,8 @@ def address_values(kernel: KernelOp) -> set[SSAValue]:
     for op in kernel.walk():
         if isinstance(op, LoadOp | StoreOp):
             pending += [op.index, *([] if op.mask is None else [op.mask])]
+        elif isinstance(op, PLACED):
+            pending += [operand for operand in op.operands if operand.type == i32]
         elif isinstance(op, LdmatrixOp):
             pending.append(op.index)
         elif isinstance(op, CpAsyncOp):

@@ -17,13 +17,12 @@ from xdsl.ir import Operation
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.simt.async_copy import CpAsyncCommitOp, CpAsyncOp, CpAsyncWaitOp
-from tilewright.dialects.simt.memory import StoreOp
-from tilewright.dialects.simt.types import GlobalType
+from tilewright.dialects.simt.types import GlobalType, SharedType
 from tilewright.runtime.numerics import Array, storage_dtype
 from tilewright.runtime.sim.compiler import Compiled, CompileFn, Compiler
 from tilewright.runtime.sim.counting import global_sectors, shared_wavefronts
 from tilewright.runtime.sim.memory import shared_array
-from tilewright.runtime.sim.observers import Place, alignment_check, report_wrap, shared_cell
+from tilewright.runtime.sim.observers import Place, alignment_check, report_wrap, swizzled_bytes, written_pointers
 from tilewright.runtime.sim.report import Site
 from tilewright.runtime.sim.state import State
 
@@ -113,7 +112,7 @@ class AsyncCopies:
                 message = "global memory that the copy reads was written before the wait for it"
                 state.fault("source-changed", copy.site, changed & done, message)
         if state.races is not None:
-            state.races.on_copy_end(copy.cells, _unless_all(done))
+            state.races.on_copy_end(state, copy.cells, _unless_all(done))
 
     def finish(self, state: State) -> None:
         """The threads end."""
@@ -143,6 +142,7 @@ class _Lanes:
 def compile_cp_async(compiler: Compiler, op: CpAsyncOp) -> Compiled:
     """`simt.cp_async`."""
     assert isinstance(op.source.type, GlobalType)
+    assert isinstance(op.target.type, SharedType)
     dtype = storage_dtype(op.source.type.element)
     size, width = dtype.itemsize, op.width.value.data
     offset, count = shared_array(compiler, op, op.target)
@@ -151,10 +151,11 @@ def compile_cp_async(compiler: Compiler, op: CpAsyncOp) -> Compiled:
     slots = (compiler.slot(op.source_index), compiler.slot(op.target_index))
     valid_slot = None if op.valid is None else compiler.slot(op.valid)
     source_place = Place(site, argument, 0, size, width, ())
-    target_place = Place(site, -1, offset, size, width, ())
+    swizzle = op.target.type.swizzle.data
+    target_place = Place(site, -1, offset, size, width, (), swizzle)
     aligned = (alignment_check(source_place), alignment_check(target_place))
-    cell = shared_cell(compiler)
-    stored = any(isinstance(o, StoreOp) and o.memory is op.source for o in compiler.kernel.walk())
+    cell = compiler.cell
+    stored = argument in written_pointers(compiler.kernel)
     if compiler.counts:
         compiler.access_sites.append(site)
     # Positions, masks and values of the copies of two stages, which are kept until they have landed.
@@ -221,14 +222,15 @@ def compile_cp_async(compiler: Compiler, op: CpAsyncOp) -> Compiled:
         if stored and state.order is not None:
             state.order.on_access(state, site, argument, elements - buffer.first, read, False)
         rows = np.arange(state.blocks, dtype=np.int64) * (state.shared.pitch // size) + offset // size
-        target = np.where(lanes.active, lanes.target, 0)
-        cells = (target * size + offset) // cell + np.arange(size * width // cell)[:, None, None]
+        # A copy is in one chunk of a swizzle: its bytes stay together.
+        place = swizzled_bytes(np.where(lanes.active, lanes.target, 0) * size, swizzle)
+        cells = (place + offset) // cell + np.arange(size * width // cell)[:, None, None]
         assert state.copies is not None
         copy = Copy(
             site=site,
             argument=argument,
             source=elements + buffer.offset,
-            target=target + rows[:, None] + step,
+            target=place // size + rows[:, None] + step,
             read=read,
             dtype=dtype,
             cells=cells,

@@ -84,6 +84,12 @@ class Compiler:
     access_sites: list[Site] = field(default_factory=list[Site])
     """The loads and stores, in text order."""
     ordinals: dict[Operation, int] = field(default_factory=dict[Operation, int])
+    mbar_columns: dict[int, int] = field(default_factory=dict[int, int])
+    """By byte offset in shared memory: the number of the mbarrier there."""
+    cell: int = 4
+    """Bytes of a cell of the race model."""
+    accumulators: set[SSAValue] = field(default_factory=set[SSAValue])
+    """Register arrays that matrix instructions add to."""
 
     @property
     def checks(self) -> bool:

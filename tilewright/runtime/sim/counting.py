@@ -2,8 +2,9 @@
 
 Plain functions on byte addresses, without IR. Rules: a warp's request to global memory moves each distinct 32-byte
 sector once. Shared memory has 32 banks of 4 bytes; a request is served in phases of 32, 16 or 8 lanes for accesses of
-up to 4, of 8 and of 16 bytes a lane, and a phase takes as many wavefronts as the bank with most distinct words has.
-Sectors and 4-byte wavefronts agree with an H200's counters (0.2 to 3 percent more wavefronts there, from arbitration).
+up to 4, of 8 and of 16 bytes a lane, and a phase takes as many wavefronts as the bank with most distinct words has. A
+load of 8 or 16 bytes a lane in which lanes n and n xor 1 (or n and n xor 2) read the same place, for all n, has phases
+of twice as many lanes. `docs/counters.md` holds all of this to an H200's counters.
 """
 
 from __future__ import annotations
@@ -62,8 +63,13 @@ def global_sectors(addresses: Array, width_bytes: int, active: Array | None) -> 
     return len(rows), len(rows) + int(np.count_nonzero(steps)) - idle
 
 
-def shared_wavefronts(addresses: Array, width_bytes: int, active: Array | None) -> tuple[int, int]:
-    """(requests, wavefronts) of an access of at most 16 bytes a lane; operands as in `global_sectors`."""
+def shared_wavefronts(
+    addresses: Array, width_bytes: int, active: Array | None, *, loads: bool = False
+) -> tuple[int, int]:
+    """(requests, wavefronts) of an access of at most 16 bytes a lane; operands as in `global_sectors`.
+
+    `loads` says that it reads, so that lanes which read the same place share phases.
+    """
     rows, lanes = _by_warp(addresses, active)
     if lanes is not None:
         busy = lanes.any(1)
@@ -72,6 +78,16 @@ def shared_wavefronts(addresses: Array, width_bytes: int, active: Array | None) 
     if not requests:
         return 0, 0
     phase = WARP if width_bytes <= 4 else 16 if width_bytes <= 8 else 8
+    if loads and phase < WARP:
+        merged = _merges(rows, lanes)
+        if merged.any() and not merged.all():
+            parts = [
+                shared_wavefronts(rows[which], width_bytes, None if lanes is None else lanes[which], loads=True)
+                for which in (merged, ~merged)
+            ]
+            return requests, sum(wavefronts for _, wavefronts in parts)
+        if merged.all():
+            phase *= 2
     first = rows.reshape(-1, phase) // WORD
     words = max(1, width_bytes // WORD)
     if words > 1:
@@ -87,3 +103,15 @@ def shared_wavefronts(addresses: Array, width_bytes: int, active: Array | None) 
     bank = ordered[row, column] % BANKS
     per_bank = np.bincount(row * BANKS + bank, minlength=len(ordered) * BANKS)
     return requests, int(per_bank.reshape(-1, BANKS).max(1).sum())
+
+
+def _merges(rows: Array, lanes: Array | None) -> Array:
+    """For each warp whether lanes n and n xor 1, or n and n xor 2, read the same place for all n."""
+    found = np.zeros(len(rows), np.bool_)
+    for bit in (1, 2):
+        partner = np.arange(WARP) ^ bit
+        same = rows == rows[:, partner]
+        if lanes is not None:
+            same |= ~(lanes & lanes[:, partner])
+        found |= same.all(1)
+    return found

@@ -13,11 +13,15 @@ import numpy as np
 from xdsl.dialects import arith, math, scf
 from xdsl.ir import Block, Operation, SSAValue
 
+from tilewright.dialects.roles import WARPGROUP
 from tilewright.dialects.simt.async_copy import CpAsyncOp
 from tilewright.dialects.simt.matrix import LdmatrixOp, MmaSyncOp
 from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, RegsLoadOp, RegsStoreOp, StoreOp
+from tilewright.dialects.simt.roles import ElectOp, RolesOp
 from tilewright.dialects.simt.structure import KernelOp, UnrollOp
-from tilewright.dialects.simt.types import GlobalType
+from tilewright.dialects.simt.tma import TmaLoadOp, TmaStoreOp
+from tilewright.dialects.simt.types import GlobalType, TmapType
+from tilewright.dialects.simt.wgmma import WgmmaOp
 from tilewright.runtime.scalar_ops import SCALAR_OPS, quiet
 from tilewright.runtime.sim.compiler import Level
 from tilewright.runtime.sim.launch import compile_kernel, scalar_arguments
@@ -51,6 +55,13 @@ _ACCESS: dict[str, tuple[float, float, float]] = {
     "count": (30e-6, 2.2e-9, 6.5e-9),
     "check": (90e-6, 5e-9, 15e-9),
 }
+MULTIPLICATION = 0.05e-9
+"""One multiplication of a matrix instruction, and what is read for it."""
+MATRIX = 60e-6
+"""A matrix instruction, however many blocks and small."""
+BOX = 40e-6
+"""A box of a tensor map of one block."""
+BOX_ELEMENT = 0.4e-9
 
 
 @dataclass
@@ -75,7 +86,7 @@ class _Walk:
             elif isinstance(op, scf.ForOp):
                 trips = self.trips(op)
                 self.block(op.body.block, executions * trips, iterations * trips)
-            elif isinstance(op, scf.IfOp):
+            elif isinstance(op, scf.IfOp | RolesOp | ElectOp):
                 for region in op.regions:
                     if region.blocks:
                         self.block(region.block, executions, iterations)
@@ -90,6 +101,15 @@ class _Walk:
             self.fixed += executions * fixed
             in_global = isinstance(op.memory.type, GlobalType)
             self.lanes += lanes * (op.width.value.data * element + (request if in_global else 0.0))
+            return
+        if isinstance(op, WgmmaOp):
+            tile = op.tile
+            self.fixed += executions * MATRIX
+            self.lanes += lanes / WARPGROUP * tile.m * tile.n * tile.k * MULTIPLICATION
+            return
+        if isinstance(op, TmaLoadOp | TmaStoreOp):
+            assert isinstance(op.map.type, TmapType)
+            self.lanes += iterations * (BOX + op.map.type.count * BOX_ELEMENT)
             return
         if isinstance(op, LdmatrixOp | CpAsyncOp):
             fixed, element, request = _ACCESS[self.level]

@@ -10,8 +10,9 @@ races and other faults. A kernel that runs often is compiled once with `compile_
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
+from random import Random
 
 import numpy as np
 from xdsl.dialects.builtin import i32, i64
@@ -19,25 +20,31 @@ from xdsl.ir import SSAValue
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.location import location_of
-from tilewright.dialects.simt.memory import StoreOp
 from tilewright.dialects.simt.structure import KernelOp
 from tilewright.dialects.simt.types import GlobalType
 from tilewright.runtime.numerics import Array
 from tilewright.runtime.scalar_ops import carrier_dtype, quiet
 from tilewright.runtime.sim.addresses import address_values
 from tilewright.runtime.sim.async_copies import AsyncCopies, Landing, check_landing, copy_table
+from tilewright.runtime.sim.asynchronous import accumulators, asynchronous_table, needs_machine
 from tilewright.runtime.sim.buffers import Buffer
+from tilewright.runtime.sim.clocks import VectorClocks
 from tilewright.runtime.sim.compiler import Compiled, Compiler, Level
 from tilewright.runtime.sim.control import control_table
+from tilewright.runtime.sim.machine import Machine
 from tilewright.runtime.sim.matrices import matrix_table
+from tilewright.runtime.sim.mbarriers import Mbarriers, mbar_columns, mbar_names
 from tilewright.runtime.sim.memory import memory_table
-from tilewright.runtime.sim.observers import shared_cell
+from tilewright.runtime.sim.named_barriers import NamedBarriers
+from tilewright.runtime.sim.observers import shared_cell, written_pointers
 from tilewright.runtime.sim.races import EpochModel, GlobalOrder
 from tilewright.runtime.sim.registers import register_table
 from tilewright.runtime.sim.report import Report, Site, SiteCounts
+from tilewright.runtime.sim.roles import end_of_role
 from tilewright.runtime.sim.scalars import scalar_table
 from tilewright.runtime.sim.schedule import run_roles
-from tilewright.runtime.sim.state import BlockBarrier, Shared, State
+from tilewright.runtime.sim.state import WARP, BlockBarrier, Shared, State, Waiting
+from tilewright.runtime.sim.tensor_maps import MapSpec, TensorMap, make_maps, map_specs
 from tilewright.runtime.sim.virtual import VirtualMemory
 
 BATCH_BYTES = 256 << 20
@@ -63,6 +70,11 @@ class Program:
     """The loads and stores, in text order; empty at level `fast`."""
     bytes_per_block: int
     """Bound on the memory of one block's live values."""
+    maps: tuple[MapSpec, ...] = ()
+    asynchronous: bool = False
+    """Whether anything runs beside the threads, or in roles."""
+    mbarriers: tuple[str, ...] = ()
+    """Names of the kernel's mbarriers."""
 
     def batch_size(self, blocks: int) -> int:
         """How many blocks to simulate at once."""
@@ -78,14 +90,19 @@ class Program:
         batch: int | None = None,
         progress: Progress | None = None,
         landing: Landing = "latest",
+        map_sizes: Sequence[int] = (),
+        seed: int | None = None,
     ) -> Report:
         """Run the `grid` blocks on the buffers, in place, or only those in `blocks`, in ascending order.
 
-        `landing` says when asynchronous copies land: at the `latest` or the `earliest` legal moment. Raises
-        TilewrightError for arguments that do not fit.
+        `landing` says when asynchronous work happens: at the `latest` or the `earliest` legal moment. `map_sizes` has
+        the sizes, then the strides, of each tensor map after the other; a `seed` makes the turns of roles, and which
+        copy lands next, random. Raises TilewrightError for arguments that do not fit, and below level `check` for a
+        deadlock.
         """
         check_landing(landing)
         self._check_arguments(buffers, scalars, grid, blocks)
+        maps = make_maps(self.kernel.sym_name.data, self.maps, buffers, map_sizes)
         total = grid if blocks is None else len(set(blocks))
         report = Report(self.level, total, {site: SiteCounts() for site in self.access_sites})
         order = GlobalOrder() if self.level == "check" else None
@@ -94,18 +111,50 @@ class Program:
         with quiet():
             for first, count in batches(grid, blocks, size):
                 state = self._state(report, list(buffers), scalars, first, count)
-                copies = state.copies = AsyncCopies(landing)
+                state.grid = grid
+                state.copies = AsyncCopies(landing)
                 if order is not None:
                     state.order = order
-                    state.races = EpochModel(count, state.threads, state.shared.pitch // self.cell)
-                if not run_roles([self.body.drive(state)], report, first):
+                    state.races = self._races(count, state)
+                if self.asynchronous:
+                    state.machine = self._machine(report, state, maps, landing, seed)
+                if not run_roles([self._drive(state)], report, first, state.machine, seed):
+                    if self.level != "check":
+                        at = report.of_kind("deadlock")[0]
+                        raise TilewrightError(f"{at.site.op_name}: deadlock: {at.message}", at.site.location)
                     break
-                if order is not None:
-                    copies.finish(state)
+                if state.machine is not None:
+                    state.machine.finish()
                 done += count
                 if progress is not None:
                     progress(done, total)
         return report
+
+    def _drive(self, state: State) -> Generator[Waiting, None, None]:
+        yield from self.body.drive(state)
+        end_of_role(state)
+
+    def _races(self, count: int, state: State) -> EpochModel | VectorClocks:
+        cells = state.shared.pitch // self.cell
+        if not self.asynchronous:
+            return EpochModel(count, state.threads, cells)
+        return VectorClocks(count, state.threads // WARP, self.mbarriers, cells, self.cell)
+
+    def _machine(
+        self, report: Report, state: State, maps: Sequence[TensorMap], landing: Landing, seed: int | None
+    ) -> Machine:
+        return Machine(
+            report,
+            state.first_block,
+            state.blocks,
+            state.shared,
+            maps,
+            Mbarriers(state.blocks, self.mbarriers, state.threads // WARP),
+            NamedBarriers(state.blocks),
+            state.races if isinstance(state.races, VectorClocks) else None,
+            landing == "earliest",
+            None if seed is None else Random(seed),
+        )
 
     def _state(
         self, report: Report, buffers: list[Buffer], scalars: Sequence[int | float], first: int, count: int
@@ -171,8 +220,7 @@ def overlap(buffers: Sequence[Buffer], kernel: KernelOp | None = None) -> bool:
     """Whether two buffers may share memory; given the kernel, only pairs of which it stores to one count."""
     written = set(range(len(buffers)))
     if kernel is not None:
-        stores = {op.memory for op in kernel.walk() if isinstance(op, StoreOp)}
-        written = {number for number, pointer in enumerate(kernel.pointers) if pointer in stores}
+        written = written_pointers(kernel)
     return any(
         _share(one.data, other.data)
         for i, one in enumerate(buffers)
@@ -196,7 +244,12 @@ def compile_kernel(kernel: KernelOp, level: Level = "fast", *, aliased: bool = T
     if level not in ("fast", "count", "check"):
         raise TilewrightError(f"expected level fast, count or check, got {level!r}", location_of(kernel))
     table = scalar_table() | register_table() | memory_table() | control_table() | matrix_table() | copy_table()
+    table |= asynchronous_table()
     compiler = Compiler(kernel, level, aliased, vectorise, table)
+    asynchronous = needs_machine(kernel)
+    compiler.cell = shared_cell(kernel, asynchronous)
+    compiler.mbar_columns = mbar_columns(kernel)
+    compiler.accumulators = accumulators(kernel)
     if compiler.checks:
         compiler.address_values = address_values(kernel)
     pointers = tuple(compiler.slot(p) for p in kernel.pointers)
@@ -205,7 +258,10 @@ def compile_kernel(kernel: KernelOp, level: Level = "fast", *, aliased: bool = T
     # A handful of temporaries of 8 bytes, as wide as the widest nest of vectorised loops.
     per_thread = compiler.bytes_per_thread + 8 * 6 * compiler.widest + 8 * compiler.slot_count // 4
     # The race model keeps two words for each cell, the counters an address for each lane.
-    smem_bytes = kernel.smem.value.data * (1 + (16 // shared_cell(compiler) if compiler.checks else 0))
+    smem_bytes = kernel.smem.value.data * (1 + (16 // compiler.cell if compiler.checks else 0))
+    if asynchronous and compiler.checks:
+        agents = kernel.threads.value.data // 16 + len(compiler.mbar_columns)
+        smem_bytes += kernel.smem.value.data // compiler.cell * 4 * agents
     per_block = per_thread * kernel.threads.value.data + smem_bytes
     return Program(
         kernel,
@@ -215,9 +271,12 @@ def compile_kernel(kernel: KernelOp, level: Level = "fast", *, aliased: bool = T
         compiler.slot_count,
         pointers,
         scalars,
-        shared_cell(compiler),
+        compiler.cell,
         tuple(compiler.access_sites),
         per_block,
+        map_specs(kernel),
+        asynchronous,
+        mbar_names(kernel),
     )
 
 
@@ -232,10 +291,11 @@ def simulate(
     batch: int | None = None,
     progress: Progress | None = None,
     landing: Landing = "latest",
+    map_sizes: Sequence[int] = (),
 ) -> Report:
     """Run `grid` blocks of a kernel, or those of them in `blocks`, on `buffers`, one for each pointer, and `scalars`.
 
-    `scalars` are what goes by value, then the values of the kernel's `params`.
+    `scalars` are what goes by value, then the values of the kernel's `params`; `map_sizes` as in `Program.run`.
 
     The buffers are written in place. `batch` is how many blocks run at once (by default as many as fit in 256 MiB);
     `progress` is called with (blocks done, blocks); `landing` as in `Program.run`. Raises TilewrightError for
@@ -243,4 +303,13 @@ def simulate(
     outside its buffer.
     """
     program = compile_kernel(kernel, level, aliased=overlap(buffers, kernel))
-    return program.run(buffers, scalars, grid=grid, blocks=blocks, batch=batch, progress=progress, landing=landing)
+    return program.run(
+        buffers,
+        scalars,
+        grid=grid,
+        blocks=blocks,
+        batch=batch,
+        progress=progress,
+        landing=landing,
+        map_sizes=map_sizes,
+    )

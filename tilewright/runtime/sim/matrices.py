@@ -17,7 +17,7 @@ from tilewright.runtime.numerics import Array, storage_dtype
 from tilewright.runtime.scalar_ops import carrier_dtype
 from tilewright.runtime.sim.compiler import Compiled, CompileFn, Compiler
 from tilewright.runtime.sim.memory import shared_array, written
-from tilewright.runtime.sim.observers import Counter, Observer, Place, alignment_check, shared_cell, wrap_check
+from tilewright.runtime.sim.observers import Counter, Observer, Place, alignment_check, swizzled_bytes, wrap_check
 from tilewright.runtime.sim.registers import check_initialised, register_access
 from tilewright.runtime.sim.scalars import report_partial_warps
 from tilewright.runtime.sim.state import State
@@ -42,7 +42,8 @@ def compile_ldmatrix(compiler: Compiler, op: LdmatrixOp) -> Compiled:
     per_row = ROW_BYTES // size
     site = compiler.site(op, "shared")
     exist = f"elements 0..{count - 1} exist"
-    place = Place(site, -1, offset, size, per_row, compiler.vector_counts)
+    swizzle = op.memory.type.swizzle.data
+    place = Place(site, -1, offset, size, per_row, compiler.vector_counts, swizzle)
     slot = compiler.slot(op.index)
     registers = register_access(compiler, op, op.regs, op.indices, width)
     mark = written(compiler, op.regs, registers)
@@ -52,8 +53,8 @@ def compile_ldmatrix(compiler: Compiler, op: LdmatrixOp) -> Compiled:
         observers.append(Counter(place))
     if compiler.checks:
         observers += [wrap_check(place, slot, None), alignment_check(place)]
-    cell = shared_cell(compiler)
-    pieces = np.arange(size // cell)
+    cell = compiler.cell
+    pieces = np.arange(max(1, size // cell))
 
     def run(state: State) -> None:
         mask = state.mask
@@ -63,7 +64,9 @@ def compile_ldmatrix(compiler: Compiler, op: LdmatrixOp) -> Compiled:
             report_partial_warps(state, site, "ldmatrix")
         index = place.all_axes(state.env[slot])
         index = np.broadcast_to(index, (*index.shape[:-1], state.threads)).astype(np.int64)
-        lanes = named if mask is None else named & mask
+        # A role has the first threads of the tables: its threads count from 0 here.
+        here = slice(0, state.threads)
+        lanes = named[here] if mask is None else named[here] & mask
         outside = ((index < 0) | (index > count - per_row)) & lanes
         if outside.any():
             if not compiler.checks:
@@ -73,15 +76,19 @@ def compile_ldmatrix(compiler: Compiler, op: LdmatrixOp) -> Compiled:
         index = np.where(lanes & ~outside, index, 0)
         for observer in observers:
             observer(state, index, lanes)
-        elements = np.moveaxis(index[..., source], -2, 0)
-        elements = elements + within.reshape(width, *[1] * (elements.ndim - 2), -1)
+        elements = np.moveaxis(index[..., source[:, here]], -2, 0)
+        elements = elements + within[:, here].reshape(width, *[1] * (elements.ndim - 2), state.threads)
         # A misaligned row, reported above, may reach beyond the end.
         elements = np.minimum(elements, count - 1)
         if state.races is not None:
-            cells = (elements * size + offset) // cell + pieces.reshape(-1, *[1] * elements.ndim)
+            cells = (swizzled_bytes(elements * size, swizzle) + offset) // cell + pieces.reshape(
+                -1, *[1] * elements.ndim
+            )
             state.races.on_read(state, site, cells.reshape(-1, *elements.shape[1:]), mask)
         memory = state.shared.data.view(dtype)
         rows = np.arange(state.blocks, dtype=np.int64) * (state.shared.pitch // size) + offset // size
+        if swizzle:
+            elements = swizzled_bytes(elements * size, swizzle) // size
         values = memory.take(elements + rows[:, None]).astype(carrier, copy=False)
         registers.write(state, values if width > 1 else values[0], mask)
         mark(state)

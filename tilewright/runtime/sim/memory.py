@@ -20,11 +20,15 @@ from tilewright.dialects.simt.types import GlobalType, SharedType
 from tilewright.runtime.numerics import Array, round_to, storage_dtype
 from tilewright.runtime.scalar_ops import carrier_dtype
 from tilewright.runtime.sim.compiler import Compiled, CompileFn, Compiler, nothing
-from tilewright.runtime.sim.observers import Observer, observers, report_wrap
-from tilewright.runtime.sim.registers import RegisterAccess, check_initialised, memory_registers
+from tilewright.runtime.sim.counting import MAX_ACCESS
+from tilewright.runtime.sim.observers import Observer, observers, report_wrap, swizzled_bytes
+from tilewright.runtime.sim.registers import RegisterAccess, check_initialised, flight_check, memory_registers
 from tilewright.runtime.sim.report import Site
 from tilewright.runtime.sim.state import State
 from tilewright.runtime.sim.virtual import VirtualMemory
+
+PATTERN = 1024
+"""Bytes after which a swizzle repeats, at the latest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,8 @@ class Access:
     """Byte offset of a shared array in the block's shared memory."""
     shared_count: int
     """Elements of a shared array."""
+    swizzle: int
+    """Of a shared array, in bytes."""
     checks: bool
     observers: tuple[Observer, ...]
 
@@ -101,6 +107,8 @@ class Access:
 
     def positions(self, state: State, index: Array) -> tuple[Array | VirtualMemory, Array]:
         """(flat memory, positions in it): (width if over 1, loop axes..., blocks or 1, threads or 1)."""
+        if self.swizzle:
+            return self._swizzled(state, index)
         if self.argument >= 0:
             buffer = state.buffers[self.argument]
             memory = buffer.data
@@ -110,12 +118,24 @@ class Access:
             size = memory.itemsize
             rows = np.arange(state.blocks, dtype=np.int64) * (state.shared.pitch // size) + self.shared_offset // size
             positions = index + rows[:, None]
-        if self.width > 1:
-            missing = self.axes + 2 - positions.ndim
-            if missing:
-                positions = positions.reshape((1,) * missing + positions.shape)
-            positions = positions[None] + np.arange(self.width).reshape((self.width,) + (1,) * (self.axes + 2))
-        return memory, positions
+        return memory, self._widened(positions)
+
+    def _widened(self, positions: Array) -> Array:
+        """With an axis for the elements of a vector access in front."""
+        if self.width == 1:
+            return positions
+        missing = self.axes + 2 - positions.ndim
+        if missing:
+            positions = positions.reshape((1,) * missing + positions.shape)
+        return positions[None] + np.arange(self.width).reshape((self.width,) + (1,) * (self.axes + 2))
+
+    def _swizzled(self, state: State, index: Array) -> tuple[Array, Array]:
+        """`positions` of a swizzled array."""
+        memory = state.shared.data.view(storage_dtype(self.element))
+        size = memory.itemsize
+        places = swizzled_bytes(self._widened(index.astype(np.int64)) * size, self.swizzle)
+        rows = np.arange(state.blocks, dtype=np.int64) * state.shared.pitch + self.shared_offset
+        return memory, (places + rows[:, None]) // size
 
     def observe(self, state: State, index: Array, active: Array | None) -> None:
         """Count and check."""
@@ -151,6 +171,13 @@ def make_access(compiler: Compiler, op: LoadOp | StoreOp) -> Access:
     argument, offset, count = -1, 0, 0
     if isinstance(memory.type, SharedType):
         offset, count = shared_array(compiler, op, memory)
+        size = storage_dtype(memory.type.element).itemsize
+        if memory.type.swizzle.data and op.width.value.data * size > MAX_ACCESS:
+            raise TilewrightError(
+                f"expected accesses of a swizzled array of at most {MAX_ACCESS} bytes, got "
+                f"{op.width.value.data * size}",
+                location_of(op),
+            )
     else:
         argument = compiler.kernel.pointers.index(memory)
     assert isinstance(memory.type, GlobalType | SharedType)
@@ -165,6 +192,7 @@ def make_access(compiler: Compiler, op: LoadOp | StoreOp) -> Access:
         argument=argument,
         shared_offset=offset,
         shared_count=count,
+        swizzle=memory.type.swizzle.data if isinstance(memory.type, SharedType) else 0,
         checks=compiler.checks,
         observers=observers(compiler, op, site, argument, offset),
     )
@@ -187,6 +215,7 @@ def compile_load(compiler: Compiler, op: LoadOp) -> Compiled:
     carrier = carrier_dtype(access.element, "typed")
     other = _constant(op.other, access.element)
     mark = written(compiler, op.regs, registers)
+    in_flight = flight_check(compiler, op, op.regs, registers)
 
     def run(state: State) -> None:
         found = access.locate(state)
@@ -197,6 +226,8 @@ def compile_load(compiler: Compiler, op: LoadOp) -> Compiled:
                 mark(state)
             return
         index, active, own = found
+        if in_flight is not None:
+            in_flight(state)
         access.observe(state, index, active)
         memory, positions = access.positions(state, index)
         values = memory.take(positions)
@@ -227,6 +258,7 @@ def compile_store(compiler: Compiler, op: StoreOp) -> Compiled:
     access = make_access(compiler, op)
     registers = memory_registers(compiler, op)
     initialised = check_initialised(compiler, op, op.regs, registers) if compiler.checks else None
+    in_flight = flight_check(compiler, op, op.regs, registers)
     # The last of several stores to one element is that of the last iteration: the outermost loop's axis goes first.
     reorder = access.axes > 1
     front = 1 if access.width > 1 else 0
@@ -237,6 +269,8 @@ def compile_store(compiler: Compiler, op: StoreOp) -> Compiled:
         if found is None:
             return
         index, active, _ = found
+        if in_flight is not None:
+            in_flight(state)
         if initialised is not None:
             initialised(state, active)
         access.observe(state, index, active)
@@ -259,6 +293,10 @@ def compile_store(compiler: Compiler, op: StoreOp) -> Compiled:
 
 def compile_shared(compiler: Compiler, op: SharedOp) -> Compiled:
     """A shared array: only its place matters, and accesses know it."""
+    if op.res.type.swizzle.data and op.offset.value.data % PATTERN:
+        raise TilewrightError(
+            f"expected a swizzled array at a multiple of {PATTERN} bytes, got {op.offset.value.data}", location_of(op)
+        )
     return nothing()
 
 

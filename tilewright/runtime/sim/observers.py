@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from math import prod
 from typing import TypeAlias
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerType
 
+from tilewright.dialects.simt.async_copy import CpAsyncOp
 from tilewright.dialects.simt.memory import LoadOp, SharedOp, StoreOp
+from tilewright.dialects.simt.structure import KernelOp
+from tilewright.dialects.simt.tma import TmaStoreOp
 from tilewright.dialects.simt.types import GlobalType, SharedType
 from tilewright.runtime.numerics import Array, storage_dtype
 from tilewright.runtime.sim.compiler import Compiler
@@ -42,6 +46,8 @@ class Place:
     width: int
     counts: tuple[int, ...]
     """Extents of the loop axes, innermost first."""
+    swizzle: int = 0
+    """Of a shared array, in bytes."""
 
     def all_axes(self, index: Array) -> Array:
         """The index with all loop axes (size 1 where it does not depend on the loop), so that one fits in front."""
@@ -52,7 +58,7 @@ class Place:
         """Byte addresses of the first elements: in the block's shared memory, or in global memory."""
         wide = np.broadcast_to(index, (*index.shape[:-1], state.threads)).astype(np.int64)
         if self.argument < 0:
-            return wide * self.size + self.base
+            return swizzled_bytes(wide * self.size, self.swizzle) + self.base
         buffer = state.buffers[self.argument]
         return (wide + buffer.offset) * self.size + buffer.address
 
@@ -85,7 +91,9 @@ class Counter:
                 counts.sectors += used * times
 
     def _use(self, addresses: Array, width_bytes: int, active: Array | None) -> tuple[int, int]:
-        count = global_sectors if self.place.argument >= 0 else shared_wavefronts
+        count = global_sectors
+        if self.place.argument < 0:
+            count = partial(shared_wavefronts, loads=self.place.site.op_name == LoadOp.name)
         if addresses.size > MEMO_ELEMENTS or (active is not None and active.size > MEMO_ELEMENTS):
             return count(addresses, width_bytes, active)
         key = (addresses.tobytes(), b"" if active is None else active.tobytes(), width_bytes)
@@ -95,6 +103,12 @@ class Counter:
                 self.memo.clear()
             found = self.memo[key] = count(addresses, width_bytes, active)
         return found
+
+
+def swizzled_bytes(places: Array, swizzle: int) -> Array:
+    """Where the bytes at logical places of a shared array lie, both counted from its start (`simt.types.swizzled`)."""
+    rows = max(swizzle // 16 - 1, 0)
+    return places ^ ((places >> 7 & rows) << 4) if rows else places
 
 
 def alignment_check(place: Place) -> Observer:
@@ -162,10 +176,34 @@ def wrap_check(place: Place, index_slot: int, mask_slot: int | None) -> Observer
     return check
 
 
-def shared_cell(compiler: Compiler) -> int:
-    """Bytes of a cell of the race model: the smallest element in shared memory."""
-    sizes = [storage_dtype(op.res.type.element).itemsize for op in compiler.kernel.walk() if isinstance(op, SharedOp)]
-    return min(sizes, default=4)
+def shared_cell(kernel: KernelOp, machine: bool) -> int:
+    """Bytes of a cell of the race model: the smallest element in shared memory.
+
+    In a kernel with asynchronous units (`machine`): the smallest access of a thread, at most the 16 bytes of a unit.
+    """
+    if not machine:
+        sizes = [storage_dtype(op.res.type.element).itemsize for op in kernel.walk() if isinstance(op, SharedOp)]
+        return min(sizes, default=4)
+    # An ldmatrix reads rows of 16 bytes.
+    accesses = [MAX_ACCESS]
+    for op in kernel.walk():
+        if isinstance(op, LoadOp | StoreOp) and isinstance(op.memory.type, SharedType):
+            accesses.append(storage_dtype(op.memory.type.element).itemsize * op.width.value.data)
+        elif isinstance(op, CpAsyncOp):
+            assert isinstance(op.target.type, SharedType)
+            accesses.append(storage_dtype(op.target.type.element).itemsize * op.width.value.data)
+    return min(accesses)
+
+
+def written_pointers(kernel: KernelOp) -> set[int]:
+    """Numbers of the pointers that a kernel stores to, by its threads or by tensor maps."""
+    found: set[int] = set()
+    for op in kernel.walk():
+        if isinstance(op, StoreOp) and isinstance(op.memory.type, GlobalType):
+            found.add(kernel.pointers.index(op.memory))
+        elif isinstance(op, TmaStoreOp):
+            found.add(kernel.tensor_maps.data[kernel.maps.index(op.map)].pointer.data)
+    return found
 
 
 def observers(
@@ -177,7 +215,8 @@ def observers(
     memory = op.memory.type
     assert isinstance(memory, GlobalType | SharedType)
     size = storage_dtype(memory.element).itemsize
-    place = Place(site, argument, shared_offset, size, op.width.value.data, compiler.vector_counts)
+    swizzle = memory.swizzle.data if isinstance(memory, SharedType) else 0
+    place = Place(site, argument, shared_offset, size, op.width.value.data, compiler.vector_counts, swizzle)
     compiler.access_sites.append(site)
     found: list[Observer] = [Counter(place)]
     if not compiler.checks:
@@ -188,7 +227,7 @@ def observers(
     if place.width > 1:
         found.append(alignment_check(place))
     if argument < 0:
-        found.append(shared_check(place, writes, shared_cell(compiler)))
-    elif any(isinstance(other, StoreOp) and other.memory is op.memory for other in compiler.kernel.walk()):
+        found.append(shared_check(place, writes, compiler.cell))
+    elif argument in written_pointers(compiler.kernel):
         found.append(global_check(place, writes))
     return tuple(found)

@@ -35,7 +35,7 @@ class RaceModel(Protocol):
         """Each thread starts an asynchronous copy to its cells: reports what is not ordered before it."""
         ...
 
-    def on_copy_end(self, cells: Array, active: Array | None) -> None:
+    def on_copy_end(self, state: State, cells: Array, active: Array | None) -> None:
         """Each thread has waited for its copy to these cells: from here on they are a write of the thread."""
         ...
 
@@ -202,7 +202,7 @@ class EpochModel:
         message = "two threads copy to one place at a time"
         self._report(state, "race", site, twice, lanes, shape, message)
 
-    def on_copy_end(self, cells: Array, active: Array | None) -> None:
+    def on_copy_end(self, state: State, cells: Array, active: Array | None) -> None:
         """See `RaceModel`."""
         assert self.copying is not None
         at, keys, _, _ = self._lanes(cells, active)
@@ -222,21 +222,64 @@ class GlobalOrder:
 
     def _keys(self, state: State) -> Array:
         blocks = np.arange(state.first_block + 1, state.first_block + state.blocks + 1, dtype=np.int64)[:, None]
+        threads = np.arange(state.first_thread, state.first_thread + state.threads, dtype=np.int64)
+        return (blocks << 32) | (self._epochs(state) << TID_BITS) | threads
+
+    @staticmethod
+    def _epochs(state: State) -> Array:
         assert state.races is not None
-        epochs = state.races.epoch() & ((1 << 21) - 1)
-        return (blocks << 32) | (epochs << TID_BITS) | np.arange(state.threads, dtype=np.int64)
+        return state.races.epoch() & ((1 << 21) - 1)
+
+    def _known(self, state: State, argument: int, writes: bool) -> Array | VirtualMemory | None:
+        """The writers of a buffer; None while nobody has written and nobody does."""
+        known = self.writers.get(argument)
+        if known is None and writes:
+            buffer = state.buffers[argument]
+            make = virtual_zeros if isinstance(buffer.data, VirtualMemory) else np.zeros
+            known = self.writers[argument] = make(max(0, buffer.end - buffer.first), np.int64)
+        return known
+
+    @staticmethod
+    def _conflicts(last: Array, keys: Array) -> Array:
+        """Where somebody else wrote, and nothing orders the two."""
+        other = (last >> 32 != keys >> 32) | (last >> TID_BITS == keys >> TID_BITS)
+        return (last != 0) & (last != keys) & other
+
+    def on_transfer(
+        self, state: State, site: Site, argument: int, elements: Array, lane: tuple[int, int], writes: bool
+    ) -> None:
+        """A transfer of different `elements` (n,), counted from the first legal one, for a (block, thread) `lane`."""
+        known = self._known(state, argument, writes)
+        if known is None:
+            return
+        block, thread = lane
+        epochs = self._epochs(state)
+        epoch = int(epochs[block if epochs.shape[0] > 1 else 0, 0])
+        key = (state.first_block + block + 1) << 32 | epoch << TID_BITS | (state.first_thread + thread)
+        last = known[elements]
+        conflict = self._conflicts(last, np.asarray(key))
+        if writes:
+            known[elements] = key
+        if conflict.any():
+            where = np.zeros((state.blocks, state.threads), np.bool_)
+            where[block, thread] = True
+            self._report(state, site, where, int(last[conflict][0]), writes)
+
+    @staticmethod
+    def _report(state: State, site: Site, where: Array, other: int, writes: bool) -> None:
+        what = "write to" if writes else "read of"
+        message = (
+            f"{what} what block {(other >> 32) - 1}, thread {other & MANY} writes too, with nothing to order the two"
+        )
+        state.fault("global-race", site, where, message)
 
     def on_access(
         self, state: State, site: Site, argument: int, elements: Array, active: Array | None, writes: bool
     ) -> None:
         """An access to `elements` (width, loop axes..., blocks or 1, threads), counted from the first legal one."""
-        known = self.writers.get(argument)
+        known = self._known(state, argument, writes)
         if known is None:
-            if not writes:
-                return
-            buffer = state.buffers[argument]
-            make = virtual_zeros if isinstance(buffer.data, VirtualMemory) else np.zeros
-            known = self.writers[argument] = make(max(0, buffer.end - buffer.first), np.int64)
+            return
         keys = self._keys(state)
         shape = np.broadcast_shapes(elements.shape, keys.shape)
         at, keys = np.broadcast_to(elements, shape), np.broadcast_to(keys, shape)
@@ -245,7 +288,7 @@ class GlobalOrder:
             lanes = np.broadcast_to(active, shape)
             at, keys = at[lanes], keys[lanes]
         last = known[at]
-        conflict = (last != 0) & (last != keys) & ((last >> 32 != keys >> 32) | (last >> TID_BITS == keys >> TID_BITS))
+        conflict = self._conflicts(last, keys)
         if writes:
             known[at] = keys
             now = known[at]
@@ -258,8 +301,4 @@ class GlobalOrder:
             where = np.zeros(shape, np.bool_)
             where[lanes] = conflict
             conflict = where
-        what = "write to" if writes else "read of"
-        message = (
-            f"{what} what block {(other >> 32) - 1}, thread {other & MANY} writes too, with nothing to order the two"
-        )
-        state.fault("global-race", site, np.asarray(conflict.any(0)), message)
+        self._report(state, site, np.asarray(conflict.any(0)), other, writes)

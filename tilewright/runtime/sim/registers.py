@@ -7,7 +7,7 @@ The storage of an array is (registers, blocks, threads). An access of vectorised
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,6 +21,7 @@ from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, RegsLoadOp, Reg
 from tilewright.dialects.simt.structure import UnrollOp
 from tilewright.dialects.simt.sync import ShuffleOp
 from tilewright.dialects.simt.types import RegsType
+from tilewright.dialects.simt.wgmma import WgmmaOp, WgmmaWaitOp
 from tilewright.runtime.numerics import Array
 from tilewright.runtime.scalar_ops import SCALAR_OPS, carrier_dtype, quiet
 from tilewright.runtime.sim.compiler import Compiled, CompileFn, Compiler, Loop
@@ -115,6 +116,13 @@ class RegisterAccess:
         if found is None:
             found = self.places[key] = self._place(key)
         return found
+
+    def numbers(self, state: State) -> Array:
+        """The registers, an axis for each in `counts`."""
+        place = self.place(state)
+        if place.numbers is not None:
+            return place.numbers
+        return place.base + np.asarray(np.tensordot(place.strides, np.indices(self.counts), 1), np.int64)
 
     def view(self, state: State, storage: Array, place: _Place, broadcast: bool) -> Array:
         """A view (axes..., blocks, threads) of an affine access; with `broadcast`, axes without effect have size 1."""
@@ -269,7 +277,13 @@ def register_uses(op: Operation) -> list[RegisterUse]:
 
 
 def _writes(op: Operation, regs: SSAValue) -> bool:
-    return any(use.writes and use.regs is regs for inner in op.walk() for use in register_uses(inner))
+    for inner in op.walk():
+        # Matrix instructions of warpgroups write when they are waited for.
+        if isinstance(inner, WgmmaOp | WgmmaWaitOp):
+            return True
+        if any(use.writes and use.regs is regs for use in register_uses(inner)):
+            return True
+    return False
 
 
 def compile_load(compiler: Compiler, op: RegsLoadOp) -> Compiled:
@@ -284,8 +298,11 @@ def compile_load(compiler: Compiler, op: RegsLoadOp) -> Compiled:
     if not compiler.checks:
         return Compiled(run, False)
     checked = check_initialised(compiler, op, op.regs, access)
+    in_flight = flight_check(compiler, op, op.regs, access)
 
     def run_checked(state: State) -> None:
+        if in_flight is not None:
+            in_flight(state)
         checked(state, None)
         run(state)
 
@@ -303,8 +320,11 @@ def compile_store(compiler: Compiler, op: RegsStoreOp) -> Compiled:
 
         return Compiled(run, False)
     shadow = compiler.shadows[op.regs]
+    in_flight = flight_check(compiler, op, op.regs, access)
 
     def run_checked(state: State) -> None:
+        if in_flight is not None:
+            in_flight(state)
         access.write(state, state.env[value], state.mask)
         access.write_to(state, state.env[shadow], np.True_, state.mask)
 
@@ -325,6 +345,27 @@ def check_initialised(compiler: Compiler, op: Operation, regs: SSAValue, access:
             if condition is not None:
                 missing = missing & condition
         state.fault("uninitialised-register", site, missing, "a register is read before it is written")
+
+    return check
+
+
+def flight_check(
+    compiler: Compiler, op: Operation, regs: SSAValue, access: RegisterAccess
+) -> Callable[[State], None] | None:
+    """At level `check`, a function that reports registers that a matrix instruction under way has; else None."""
+    if not compiler.checks or regs not in compiler.accumulators:
+        return None
+    site = compiler.site(op)
+    slot = compiler.slot(regs)
+
+    def check(state: State) -> None:
+        state.touched.add(slot)
+        flying = state.flying.get(slot)
+        if flying is None or not flying.any():
+            return
+        if flying[access.numbers(state)].any():
+            message = "an accumulator is used before a simt.wgmma.wait that names it has waited for all instructions"
+            state.fault("accumulator-in-flight", site, state.active(), message)
 
     return check
 

@@ -50,8 +50,10 @@ class Diagnostic:
 
     kind: str
     """`out-of-bounds`, `race`, `global-race`, `uninitialised-shared`, `uninitialised-register`, `barrier-divergence`,
-    `misaligned`, `index-wrap`, `deadlock`; of asynchronous copies `in-flight` (an access to what one may still be
-    writing), `source-changed` (what it reads was written before the wait) and `unfinished-copy` (no wait at all)."""
+    `misaligned`, `index-wrap` or `deadlock`; of `cp.async` `in-flight` (an access to what a copy may still be writing),
+    `source-changed` (what it reads was written before the wait) and `unfinished-copy` (no wait at all); of the units of
+    sm_90a `accumulator-in-flight`, `operand-changed`, `left-in-flight`, `missed-phase`, and `mbarrier`,
+    `named-barrier`, `tensor-map` and `wgmma` for wrong uses of each."""
     site: Site
     message: str
     block: int

@@ -14,7 +14,7 @@ from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import Float32Type, IntegerType
 from xdsl.ir import Operation
 
-from tilewright.dialects.simt.structure import BlockIdOp, TidOp
+from tilewright.dialects.simt.structure import BlockIdOp, GridDimOp, TidOp
 from tilewright.dialects.simt.sync import ShuffleOp
 from tilewright.runtime.numerics import Array, fma_f32, integer_width
 from tilewright.runtime.scalar_ops import CMPI, SCALAR_OPS, quiet
@@ -125,11 +125,12 @@ def _step(op: Operation, fn: Values | None, target: int, slots: Sequence[int]) -
 
 
 def compile_tid(compiler: Compiler, op: TidOp) -> Compiled:
-    """The thread's index, (1, threads)."""
+    """The thread's index in its block, (1, threads)."""
     target = compiler.slot(op.res)
 
     def run(state: State) -> None:
-        state.env[target] = np.arange(state.threads, dtype=np.int32)[None, :]
+        first = state.first_thread
+        state.env[target] = np.arange(first, first + state.threads, dtype=np.int32)[None, :]
 
     return Compiled(run, False)
 
@@ -145,6 +146,16 @@ def compile_block_id(compiler: Compiler, op: BlockIdOp) -> Compiled:
             state.env[target] = np.arange(first, first + state.blocks, dtype=np.int32)[:, None]
         else:
             state.env[target] = np.zeros((1, 1), np.int32)
+
+    return Compiled(run, False)
+
+
+def compile_grid_dim(compiler: Compiler, op: GridDimOp) -> Compiled:
+    """The number of blocks."""
+    target = compiler.slot(op.res)
+
+    def run(state: State) -> None:
+        state.env[target] = np.full((1, 1), state.grid, np.int32)
 
     return Compiled(run, False)
 
@@ -170,7 +181,8 @@ def compile_shuffle(compiler: Compiler, op: ShuffleOp) -> Compiled:
     def run(state: State) -> None:
         values = state.env[value]
         # One value for all threads stays what it is.
-        state.env[target] = values if values.shape[-1] == 1 else values[..., lanes]
+        # A role has the first lanes of the table: its threads count from 0 here.
+        state.env[target] = values if values.shape[-1] == 1 else values[..., lanes[: state.threads]]
 
     if not compiler.checks:
         return Compiled(run, False)
@@ -200,5 +212,6 @@ def scalar_table() -> dict[type[Operation], CompileFn]:
     table: dict[type[Operation], CompileFn] = dict.fromkeys(SCALAR_OPS, compile_scalar)
     table[TidOp] = compile_tid
     table[BlockIdOp] = compile_block_id
+    table[GridDimOp] = compile_grid_dim
     table[ShuffleOp] = compile_shuffle
     return table

@@ -18,7 +18,11 @@ from tilewright.runtime.sim.report import Diagnostic, Report, Site
 
 if TYPE_CHECKING:
     from tilewright.runtime.sim.async_copies import AsyncCopies
+    from tilewright.runtime.sim.groups import Groups
+    from tilewright.runtime.sim.machine import Machine
     from tilewright.runtime.sim.races import GlobalOrder, RaceModel
+
+WARP = 32
 
 
 class Waiting(Protocol):
@@ -28,6 +32,10 @@ class Waiting(Protocol):
 
     def ready(self) -> bool:
         """Whether the role may go on."""
+        ...
+
+    def reason(self) -> str:
+        """What it waits for, as a deadlock report says it."""
         ...
 
 
@@ -66,6 +74,27 @@ class BarrierWait:
     def ready(self) -> bool:
         """Whether all roles have arrived."""
         return self.barrier.generation > self.generation
+
+    def reason(self) -> str:
+        """What it waits for."""
+        return "the block barrier"
+
+
+@dataclass(slots=True)
+class Fork:
+    """A role that has started others (name, generator, each) and goes on when all of them have ended."""
+
+    site: Site
+    children: list[tuple[str, Generator[Waiting, None, None]]]
+    left: int
+
+    def ready(self) -> bool:
+        """Whether all have ended."""
+        return not self.left
+
+    def reason(self) -> str:
+        """What it waits for."""
+        return f"the end of {self.left} roles"
 
 
 @dataclass(slots=True)
@@ -107,6 +136,29 @@ class State:
     """Current value of each sequential `simt.unroll` variable, by slot."""
     poisoned: dict[int, tuple[Array, Site]] = field(default_factory=dict[int, "tuple[Array, Site]"])
     """By slot: where an address value wrapped around on its way, and the op that did."""
+    grid: int = 1
+    """Blocks of the launch."""
+    first_thread: int = 0
+    """Number in its block of the role's first thread."""
+    machine: Machine | None = None
+    """What runs beside the threads, in a kernel that has such ops; the same for all roles."""
+    matrix: Groups | None = None
+    """Matrix instructions under way, once the role has started one."""
+    stores: Groups | None = None
+    """Asynchronous stores under way, once the role has asked for one."""
+    flying: dict[int, Array] = field(default_factory=dict[int, Array])
+    """By slot of a register array, at level `check`: which registers an instruction under way has."""
+    touched: set[int] = field(default_factory=set[int])
+    """Slots of accumulators that other ops have touched since the last fence, at level `check`."""
+
+    def active(self) -> Array:
+        """Which threads are active, (blocks, threads)."""
+        mask = np.ones((1, 1), np.bool_) if self.mask is None else self.mask
+        return np.broadcast_to(mask, (self.blocks, self.threads))
+
+    def active_warps(self) -> Array:
+        """Which warps have an active thread, (blocks, warps of the role)."""
+        return np.asarray(self.active().reshape(self.blocks, -1, WARP).any(-1))
 
     def fault(self, kind: str, site: Site, where: Array, message: str, index: Array | None = None) -> None:
         """Report the lanes in `where` (.., blocks, threads), if any: the first of them by name."""
@@ -122,4 +174,6 @@ class State:
         at = None
         if index is not None:
             at = int(np.broadcast_to(index, where.shape).reshape(-1, self.blocks * self.threads)[iteration, lane])
-        self.report.add(Diagnostic(kind, site, message, self.first_block + block, thread, at, count))
+        self.report.add(
+            Diagnostic(kind, site, message, self.first_block + block, self.first_thread + thread, at, count)
+        )

@@ -15,7 +15,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.dialects.simt.matrix import LdmatrixOp, MmaSyncOp
 from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, RegsLoadOp, RegsStoreOp, SharedOp, StoreOp
-from tilewright.dialects.simt.structure import BlockIdOp, TidOp, UnrollOp
+from tilewright.dialects.simt.structure import BlockIdOp, GridDimOp, TidOp, UnrollOp
 from tilewright.dialects.simt.sync import ShuffleOp
 from tilewright.dialects.simt.types import RegsType, SharedType
 from tilewright.runtime.numerics import storage_dtype
@@ -29,6 +29,7 @@ _POINTWISE: frozenset[type[Operation]] = frozenset(
     {
         *SCALAR_OPS,
         BlockIdOp,
+        GridDimOp,
         LdmatrixOp,
         LoadOp,
         MmaSyncOp,

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import product
+from math import prod
 
 import numpy as np
-from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import SSAValue
 
 from tilewright.diagnostics import TilewrightError
-from tilewright.dialects.location import location_of
-from tilewright.dialects.tile.structure import KernelOp, YieldOp
+from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType
 from tilewright.runtime.numerics import Array, storage_dtype
 from tilewright.runtime.scalar_ops import carrier_dtype, quiet
-from tilewright.runtime.tile_interpreter.ops import TILE_OPS
+from tilewright.runtime.tile_interpreter.channels import finish
+from tilewright.runtime.tile_interpreter.flow import run_to_end
 from tilewright.runtime.tile_interpreter.values import Frame
+
+PERSISTENT_BLOCKS = 3
+"""Blocks that run a persistent kernel at most."""
 
 
 def interpret(
@@ -30,29 +33,22 @@ def interpret(
 
     `tensors` has one array for each buffer argument, in order, with the sizes that its type has under `symbols` and
     any strides; `scalars` one value for each other argument. Buffers of the block start as NaN (integers: a bit
-    pattern), so that reading what nobody wrote shows. Raises TilewrightError, at the op, for a copy that breaks a bound
-    said to be proved, an offset below 0, or an op that tile kernels do not have.
+    pattern), so that reading what nobody wrote shows. Of a persistent kernel up to three blocks share the tiles.
+    Raises TilewrightError, at the op, for a copy that breaks a bound said to be proved, an offset below 0, a channel
+    whose slots are not used in turn, roles that wait for each other, or an op that tile kernels do not have.
     """
     symbols = dict(symbols or {})
     arguments = _bind(kernel, tensors, scalars, symbols)
     grid = [size.evaluate(symbols) for size in kernel.grid.data]
+    if kernel.persistent is not None:
+        # A block that takes the next tile in turn must leave no trace of the last: few blocks, several tiles each.
+        grid = [min(grid[0], PERSISTENT_BLOCKS)]
     with quiet():
         for coordinates in product(*(range(n) for n in grid)):
-            frame = Frame(symbols, run_block, dict(arguments))
+            frame = Frame(symbols, run_to_end, prod(grid), dict(arguments))
             frame.env.update(zip(kernel.coordinates, coordinates, strict=True))
-            run_block(frame, kernel.body.block)
-
-
-def run_block(frame: Frame, block: Block) -> Sequence[SSAValue]:
-    """Run the ops of a block in order; returns what its terminator yields."""
-    for op in block.ops:
-        if isinstance(op, YieldOp | scf.YieldOp):
-            return op.operands
-        run = TILE_OPS.get(type(op))
-        if run is None:
-            raise TilewrightError(f"the tile interpreter does not know {op.name}", location_of(op))
-        run(frame, op)
-    return ()
+            run_to_end(frame, kernel.body.block)
+            finish(frame)
 
 
 def _bind(

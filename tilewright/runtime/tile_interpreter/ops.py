@@ -7,27 +7,31 @@ from itertools import product
 from typing import Any, TypeAlias
 
 import numpy as np
-from xdsl.dialects import scf
 from xdsl.dialects.builtin import Float32Type, IntegerType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.lin.combine import Combine, identity_value
 from tilewright.dialects.location import location_of
 from tilewright.dialects.sym import index as coordinate
 from tilewright.dialects.sym.ops import ApplyOp
+from tilewright.dialects.tile.blocks import BlockCountOp, RasterOp, SliceOp
+from tilewright.dialects.tile.channels import ChannelOp, PublishOp, ReceiveOp, ReleaseOp
 from tilewright.dialects.tile.compute import IndexOp, MapOp, MmaOp, ReduceOp
 from tilewright.dialects.tile.copies import CopyOp, FillOp
 from tilewright.dialects.tile.gathers import GatherOp
-from tilewright.dialects.tile.structure import AllocOp, ForOp, SyncOp
+from tilewright.dialects.tile.structure import AllocOp, SyncOp
 from tilewright.dialects.tile.types import BufType, buffer_type
 from tilewright.runtime import index_arrays
 from tilewright.runtime.numerics import Array, float_format, fma_f32, round_to, storage_dtype
 from tilewright.runtime.scalar_ops import SCALAR_OPS, carrier_dtype
+from tilewright.runtime.tile_interpreter.blocks import run_block_count, run_raster, run_slice
+from tilewright.runtime.tile_interpreter.channels import run_channel, run_publish, run_release
 from tilewright.runtime.tile_interpreter.values import (
     Frame,
     constant,
     in_iteration,
+    root,
     run_scalar,
     undefined,
     valid_mask,
@@ -57,7 +61,7 @@ def run_apply(frame: Frame, op: ApplyOp) -> None:
 
 def run_fill(frame: Frame, op: FillOp) -> None:
     """A constant in every element."""
-    frame.buffer(op.target)[...] = constant(op.value, buffer_type(op.target).element)
+    frame.write(op, op.target)[...] = constant(op.value, buffer_type(op.target).element)
 
 
 def _window(
@@ -82,7 +86,7 @@ def _window(
 def run_copy(frame: Frame, op: CopyOp) -> None:
     """A rectangle from one buffer to another; clipped elements are filled on the way in and dropped on the way out."""
     tile = op.tile_type.sizes
-    source, target = frame.buffer(op.source), frame.buffer(op.target)
+    source, target = frame.read(op, op.source), frame.write(op, op.target)
     source_space, target_space = op.spaces
     from_offsets = [frame.integer(o) for o in op.source_offsets] or [0] * len(tile)
     to_offsets = [frame.integer(o) for o in op.target_offsets] or [0] * len(tile)
@@ -103,15 +107,18 @@ def run_map(frame: Frame, op: MapOp) -> None:
     sizes = _sizes(op)
     limits = {d: frame.integer(v) for d, v in op.valid_limits.items()}
     for (value, dims), argument in zip(op.mapped_inputs, op.body.block.args, strict=True):
-        found = np.asarray(frame.env[value])
         # A copy: an output that is also an input is read before it is written.
-        frame.env[argument] = in_iteration(found, dims, sizes).copy() if isinstance(value.type, BufType) else found
+        if isinstance(value.type, BufType):
+            frame.env[argument] = in_iteration(frame.read(op, value), dims, sizes).copy()
+        else:
+            frame.env[argument] = np.asarray(frame.env[value])
     results = frame.run_block(frame, op.body.block)
     values = [np.broadcast_to(np.asarray(frame.env[r]), sizes).copy() for r in results]
     mask = valid_mask(limits, sizes)
     for value, (output, dims) in zip(values, op.mapped_outputs, strict=True):
-        target = in_iteration(frame.buffer(output), dims, sizes)
-        _expect_view(op, target, frame.buffer(output))
+        buffer = frame.write(op, output)
+        target = in_iteration(buffer, dims, sizes)
+        _expect_view(op, target, buffer)
         missing = [d for d in range(len(sizes)) if d not in dims and sizes[d] > 1]
         where = np.ones(sizes, np.bool_) if mask is None else np.broadcast_to(mask, sizes)
         if missing:
@@ -129,8 +136,8 @@ def run_gather(frame: Frame, op: GatherOp) -> None:
     values |= {coordinate.name_of(coordinate.dim(d)): index_arrays.axis(d, n, len(sizes)) for d, n in enumerate(sizes)}
     values |= {coordinate.name_of(coordinate.offset(n)): frame.integer(v) for n, v in enumerate(op.offsets)}
     for n, (fragment, own) in enumerate(op.mapped_values):
-        values[coordinate.name_of(coordinate.value(n))] = in_iteration(frame.buffer(fragment), own, sizes)
-    source = frame.buffer(op.source)
+        values[coordinate.name_of(coordinate.value(n))] = in_iteration(frame.read(op, fragment), own, sizes)
+    source = frame.read(op, op.source)
     indices = [np.broadcast_to(index_arrays.evaluate(e, values), sizes) for e in op.exprs]
     mask = valid_mask({d: frame.integer(v) for d, v in op.valid_limits.items()}, sizes)
     valid = np.ones(sizes, np.bool_) if mask is None else np.broadcast_to(mask, sizes)
@@ -143,7 +150,7 @@ def run_gather(frame: Frame, op: GatherOp) -> None:
                 location_of(op),
             )
     read, inside = index_arrays.gather(source, indices, sizes)
-    target = frame.buffer(op.target)
+    target = frame.write(op, op.target)
     found = np.where(inside & valid, read, constant(op.other, buffer_type(op.source).element).astype(read.dtype))
     target[...] = found.astype(target.dtype, copy=False)
 
@@ -188,10 +195,11 @@ def run_reduce(frame: Frame, op: ReduceOp) -> None:
     sizes = _sizes(op)
     element = buffer_type(op.target).element
     limits = {d: frame.integer(v) for d, v in op.valid_limits.items()}
-    source = in_iteration(frame.buffer(op.source), op.source_map, sizes)
+    source = in_iteration(frame.read(op, op.source), op.source_map, sizes)
     source = np.broadcast_to(source, sizes)
-    target = in_iteration(frame.buffer(op.target), op.target_map, sizes)
-    _expect_view(op, target, frame.buffer(op.target))
+    buffer = frame.write(op, op.target)
+    target = in_iteration(buffer, op.target_map, sizes)
+    _expect_view(op, target, buffer)
     is_float = float_format(element) is not None
     if is_float:
         source = source.astype(np.float64)
@@ -210,20 +218,42 @@ def run_reduce(frame: Frame, op: ReduceOp) -> None:
 
 
 def run_mma(frame: Frame, op: MmaOp) -> None:
-    """acc = fma(lhs, rhs, acc), one step for each position along the summed dims, in increasing order."""
+    """acc += lhs * rhs: by fused multiply-adds along the summed dims in increasing order, or by matrix instructions.
+
+    The order in which a matrix instruction adds is open: the sum of one is made in float64 and rounded once. Where it
+    reads slots of a channel it runs on until these are released, and nothing but further ones may touch `acc`.
+    """
     sizes = _sizes(op)
     acc_type: Attribute = buffer_type(op.acc).element
-    dtype = carrier_dtype(acc_type, "typed")
-    operands: list[Array] = []
-    for value, dims in zip((op.lhs, op.rhs), op.operand_dims, strict=False):
-        operands.append(in_iteration(frame.buffer(value), dims, sizes).astype(dtype))
-    lhs, rhs = operands
-    acc = in_iteration(frame.buffer(op.acc), op.operand_dims[2], sizes)
-    _expect_view(op, acc, frame.buffer(op.acc))
+    on_matrix = op.inst is not None and op.inst.data == "wgmma"
+    dtype = np.dtype(np.float64) if on_matrix else carrier_dtype(acc_type, "typed")
+    lhs, rhs = (
+        in_iteration(frame.read(op, value), dims, sizes).astype(dtype)
+        for value, dims in zip((op.lhs, op.rhs), op.operand_dims, strict=False)
+    )
+    buffer: Array = frame.env[op.acc] if on_matrix else frame.read(op, op.acc)
+    acc = in_iteration(buffer, op.operand_dims[2], sizes)
+    _expect_view(op, acc, buffer)
+    if on_matrix:
+        total = _product(lhs, rhs, op.reduced_dims) + acc.astype(np.float64)
+        acc[...] = round_to(acc_type, total).astype(acc.dtype)
+        slots = {id(frame.env[v]) for v in (op.lhs, op.rhs) if isinstance(v.owner, ReceiveOp)}
+        frame.in_flight.setdefault(root(buffer), set()).update(slots)
+        return
     step = _fused(acc_type)
     for position in product(*(range(sizes[d]) for d in op.reduced_dims)):
         at = dict(zip(op.reduced_dims, position, strict=True))
         acc[...] = step(_slice(lhs, at), _slice(rhs, at), acc)
+
+
+def _product(lhs: Array, rhs: Array, summed: Sequence[int]) -> Array:
+    """The sum of products along some axes, which stay with size 1; axes of size 1 meet any size."""
+    axes = range(lhs.ndim)
+    own = [[d for d in axes if operand.shape[d] > 1] for operand in (lhs, rhs)]
+    kept = [d for d in axes if d not in summed and (d in own[0] or d in own[1])]
+    found = np.einsum(lhs.squeeze(), own[0], rhs.squeeze(), own[1], kept)
+    shape = [max(lhs.shape[d], rhs.shape[d]) if d in kept else 1 for d in axes]
+    return np.asarray(found).reshape(shape)
 
 
 def _slice(operand: Array, at: dict[int, int]) -> Array:
@@ -250,26 +280,6 @@ def _fused(acc_type: Attribute) -> Callable[[Array, Array, Array], Array]:
     return fma
 
 
-def run_for(frame: Frame, op: ForOp) -> None:
-    """The body for each value of the variable."""
-    values = dict(frame.symbols)
-    values |= {name: frame.integer(value) for name, value in op.where.items()}
-    lower, upper, step = (e.data.evaluate(values) for e in (op.lower, op.upper, op.step))
-    if step < 1:
-        raise TilewrightError(f"tile.for: expected a step of at least 1, got {step}", location_of(op))
-    for i in range(lower, upper, step):
-        frame.env[op.variable] = i
-        frame.run_block(frame, op.body.block)
-
-
-def run_if(frame: Frame, op: scf.IfOp) -> None:
-    """One arm."""
-    region = op.true_region if bool(frame.env[op.cond]) else op.false_region
-    found: Sequence[SSAValue] = frame.run_block(frame, region.block) if region.blocks else ()
-    for result, value in zip(op.results, found, strict=True):
-        frame.env[result] = frame.env[value]
-
-
 def run_sync(frame: Frame, op: SyncOp) -> None:
     """Nothing: there is one thread of control."""
     del frame, op
@@ -279,15 +289,19 @@ TILE_OPS: dict[type[Operation], Run] = {
     **dict.fromkeys(SCALAR_OPS, run_scalar),
     AllocOp: run_alloc,
     ApplyOp: run_apply,
+    BlockCountOp: run_block_count,
+    ChannelOp: run_channel,
     CopyOp: run_copy,
     FillOp: run_fill,
-    ForOp: run_for,
     GatherOp: run_gather,
     IndexOp: run_index,
     MapOp: run_map,
     MmaOp: run_mma,
+    PublishOp: run_publish,
+    RasterOp: run_raster,
     ReduceOp: run_reduce,
+    ReleaseOp: run_release,
+    SliceOp: run_slice,
     SyncOp: run_sync,
-    scf.IfOp: run_if,
 }
-"""One entry for each op that may stand in a tile kernel."""
+"""One entry for each op of a tile kernel that neither holds others nor waits; those are in `flow.py`."""

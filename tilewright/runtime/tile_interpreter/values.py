@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr
@@ -12,9 +12,13 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.location import location_of
+from tilewright.dialects.tile.channels import AcquireOp, ReceiveOp
 from tilewright.dialects.tile.types import BufType
 from tilewright.runtime.numerics import Array, round_to
 from tilewright.runtime.scalar_ops import SCALAR_OPS, carrier_dtype
+
+if TYPE_CHECKING:
+    from tilewright.runtime.tile_interpreter.channels import Ring
 
 POISON = 0xA5A5A5A5A5A5A5A5
 """Its low bits are what integers hold before they are written; floats hold NaN."""
@@ -27,16 +31,57 @@ class Frame:
     symbols: Mapping[str, int]
     run_block: Callable[[Frame, Block], Sequence[SSAValue]]
     """Runs the ops of a block in order and returns the operands of its terminator."""
+    blocks: int = 1
+    """How many blocks run the kernel."""
     env: dict[SSAValue, Any] = field(default_factory=dict[SSAValue, Any])
     """Buffers: arrays of the buffer's sizes. Index values: Python integers. Scalars: arrays of rank 0."""
+    rings: list[Ring] = field(default_factory=list["Ring"])
+    """The channels of the block."""
+    turns: int = 0
+    """Steps that channels have taken: where no role can take one, none ever will."""
+    in_flight: dict[int, set[int]] = field(default_factory=dict[int, set[int]])
+    """Accumulators of matrix instructions -> the buffers of slots that these still read."""
 
     def integer(self, value: SSAValue) -> int:
         """An index value."""
         return int(self.env[value])
 
-    def buffer(self, value: SSAValue) -> Array:
-        """A buffer."""
-        return self.env[value]
+    def read(self, op: Operation, value: SSAValue) -> Array:
+        """A buffer that `op` reads; not one of a slot that has yet to be received, nor accumulators in flight."""
+        if isinstance(value.owner, AcquireOp):
+            raise TilewrightError(f"{op.name}: reads a slot through what tile.acquire gave to write", location_of(op))
+        return self._still(op, value)
+
+    def write(self, op: Operation, value: SSAValue) -> Array:
+        """A buffer that `op` writes; of a slot only what was acquired and is not yet published."""
+        if isinstance(value.owner, ReceiveOp):
+            raise TilewrightError(f"{op.name}: writes a slot through what tile.receive gave to read", location_of(op))
+        array = self._still(op, value)
+        if isinstance(value.owner, AcquireOp) and not array.flags.writeable:
+            raise TilewrightError(f"{op.name}: writes a slot that has been published", location_of(op))
+        return array
+
+    def _still(self, op: Operation, value: SSAValue) -> Array:
+        """A buffer that no matrix instruction is writing."""
+        array: Array = self.env[value]
+        if self.in_flight.get(root(array)):
+            raise TilewrightError(
+                f"{op.name}: touches accumulators before the slots that they are made of are released", location_of(op)
+            )
+        return array
+
+    def landed(self, buffers: Iterable[Array]) -> None:
+        """Matrix instructions that read these buffers are through."""
+        done = {id(b) for b in buffers}
+        for reading in self.in_flight.values():
+            reading -= done
+
+
+def root(array: Array) -> int:
+    """The identity of the memory that a view lies in."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return id(array)
 
 
 def undefined(type_: BufType) -> Array:

@@ -1,0 +1,72 @@
+"""Products of 16-bit operands that matrix instructions of sm_90a can take, and the sizes to run them at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tests.passes.tile.programs import at, take
+from tilewright.api import frontend as tw
+from tilewright.api.sizes import Size
+from tilewright.api.tensor import Tensor
+
+B, M, N, K = tw.symbols("B M N K")
+
+
+@dataclass(frozen=True)
+class Product:
+    """A program, the values that its symbols take, and the sizes of its tiles."""
+
+    build: Callable[[], Tensor | Sequence[Tensor]]
+    sizes: tuple[dict[str, int], ...]
+    tiles: tuple[int, ...] = (64, 64, 64)
+
+
+PRODUCT = at("M N K", (1, 8, 8), (63, 64, 72), (64, 72, 64), (65, 136, 200), (200, 328, 0), (0, 8, 8), (130, 200, 24))
+"""None, one, tiles and tails of each dim, in rows of whole 16 bytes."""
+EIGHTHS = at("M N K", (8, 8, 8), (56, 64, 72), (64, 72, 64), (200, 136, 0), (136, 200, 24))
+"""The same where M is the contiguous dim of an operand or of the result."""
+BATCH = at("B M N K", (1, 1, 8, 8), (2, 65, 72, 64), (3, 64, 64, 136), (0, 8, 8, 8), (2, 8, 8, 0))
+
+
+def bias_gelu() -> Tensor:
+    x = tw.cast(tw.matmul(half(M, K), half(K, N)), "float32") + tw.cast(half(N), "float32")
+    return tw.cast(tw.gelu(x), "bfloat16")
+
+
+def scaled_rows() -> Tensor:
+    return tw.relu(tw.matmul(half(M, K), half(K, N)) * half(M, 1)) + half(M, N)
+
+
+def two_results() -> Sequence[Tensor]:
+    product = tw.matmul(half(M, K), half(K, N))
+    return [product, tw.relu(product + half(M, 1))]
+
+
+def half(*sizes: Size | int) -> Tensor:
+    """An argument of bf16."""
+    return take(*sizes, dtype="bfloat16")
+
+
+def einsum(text: str, left: Sequence[Size], right: Sequence[Size], dtype: str = "bfloat16") -> Callable[[], Tensor]:
+    return lambda: tw.einsum(text, take(*left, dtype=dtype), take(*right, dtype=dtype))
+
+
+PRODUCTS: dict[str, Product] = {
+    "plain": Product(einsum("ik,kj->ij", (M, K), (K, N)), PRODUCT),
+    "f16": Product(einsum("ik,kj->ij", (M, K), (K, N), "float16"), PRODUCT),
+    "wide_result": Product(lambda: tw.cast(tw.matmul(half(M, K), half(K, N)), "float32"), PRODUCT),
+    "bias_gelu": Product(bias_gelu, PRODUCT),
+    "scaled_rows": Product(scaled_rows, PRODUCT),
+    "two_results": Product(two_results, PRODUCT),
+    "left_transposed": Product(einsum("ki,kj->ij", (K, M), (K, N)), EIGHTHS),
+    "right_transposed": Product(einsum("ik,jk->ij", (M, K), (N, K)), PRODUCT),
+    "both_transposed": Product(einsum("ki,jk->ij", (K, M), (N, K)), EIGHTHS),
+    "result_transposed": Product(einsum("ik,kj->ji", (M, K), (K, N)), EIGHTHS),
+    "batched": Product(einsum("bik,bkj->bij", (B, M, K), (B, K, N)), BATCH, (1, 64, 64, 64)),
+    "batch_inside": Product(einsum("ibk,kbj->ibj", (M, B, K), (K, B, N)), BATCH, (64, 1, 64, 64)),
+    "two_panels": Product(bias_gelu, PRODUCT, (64, 128, 64)),
+    "two_groups": Product(bias_gelu, PRODUCT, (128, 128, 64)),
+    "deep": Product(einsum("ik,jk->ij", (M, K), (N, K)), PRODUCT, (64, 64, 128)),
+    "narrow": Product(einsum("ki,kj->ij", (K, M), (K, N)), EIGHTHS, (64, 256, 16)),
+}

@@ -1,0 +1,58 @@
+"""Products for sm_90a compute the same after each pass of the tile pipeline, in the tile interpreter."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.passes.support import CONTEXT
+from tests.passes.tile.matrix import ARCH, MATRIX, Matrix
+from tests.passes.tile.matrix_programs import PRODUCTS
+from tests.passes.tile.support import check_facts
+from tilewright.api.testing.execute import PlannedCall, kernel_of
+from tilewright.diagnostics import TilewrightError
+from tilewright.lowering import pipelines
+from tilewright.lowering.instantiate import instantiate
+from tilewright.passes.pipeline import run_pipeline
+from tilewright.runtime.inputs import make_inputs
+from tilewright.runtime.reference import compare, run_reference
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_each_pass_preserves(name: str) -> None:
+    case = PRODUCTS[name]
+    matrix = Matrix(case.build(), case.tiles)
+    changed: set[str] = set()
+    for number, sizes in enumerate(case.sizes):
+        changed |= matrix.check(sizes, seed=number)
+    assert changed >= set(MATRIX), [str(r) for r in matrix.remarks]
+
+
+@pytest.mark.parametrize("sizes", [{"M": 5, "N": 7, "K": 9}, {"M": 64, "N": 65, "K": 64}])
+def test_what_no_tensor_map_can_move_is_left_to_the_threads(sizes: dict[str, int]) -> None:
+    matrix = Matrix(PRODUCTS["plain"].build())
+    assert not matrix.check(sizes) & set(MATRIX)
+    (declined,) = {r.message for r in matrix.remarks if r.pass_name == "choose-mma"}
+    assert declined == "multiply-adds of threads: the left operand: no dim of stride 1 for certain"
+
+
+SIZES = {"M": 130, "N": 200, "K": 136}
+
+
+@pytest.mark.parametrize("left_out", [*MATRIX, "all"])
+def test_a_pass_may_be_left_out(left_out: str) -> None:
+    case = PRODUCTS["two_groups"]
+    matrix = Matrix(case.build(), case.tiles)
+    skipped = MATRIX if left_out == "all" else (left_out,)
+    arrays = make_inputs(matrix.function, SIZES, 0)
+    (expected,) = run_reference(matrix.module, matrix.function.sym_name.data, arrays, SIZES)
+    call = PlannedCall(matrix.planned, arrays)
+    ((name, site),) = call.sites.items()
+    module = instantiate(matrix.planned, site.launch, ARCH)
+    passes = pipelines.make_passes([n for n in pipelines.TILE if n not in skipped])
+    if left_out == "pipeline-copies":
+        with pytest.raises(TilewrightError, match=r"tile\.mma: expected a scheduled op, got one without channel"):
+            run_pipeline(module, CONTEXT, passes)
+        return
+    run_pipeline(module, CONTEXT, passes, verify_each=True, on_after=check_facts)
+    (result,) = call.simulate({name: kernel_of(module)})
+    assert compare(result, expected) is None

@@ -1,0 +1,155 @@
+"""Products that the pipelines lower to matrix instructions run in the simulator, checked, in both landings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.runtime.sim.ring_gemm import Gemm
+from tilewright.dialects.parsing import parse_module
+from tilewright.dialects.registry import make_context
+from tilewright.dialects.simt.structure import KernelOp
+from tilewright.dialects.simt.wgmma import WgmmaOp
+from tilewright.runtime.backends.host import HostLaunch
+from tilewright.runtime.backends.sim import SimBackend, buffer_of
+from tilewright.runtime.reference import run_reference
+from tilewright.runtime.sim.buffers import Buffer
+from tilewright.runtime.sim.launch import Program, compile_kernel
+from tilewright.runtime.sim.report import Report
+from tilewright.runtime.variants import CompiledEntry
+
+BF16 = ml_dtypes.bfloat16
+PROGRAM = """
+!A = tensor<?x?xbf16, #sym.dims<M, K>>
+!B = tensor<?x?xbf16, #sym.dims<K, N>>
+!C = tensor<?x?xbf16, #sym.dims<M, N>>
+sym.symbol @M {min = 0}
+sym.symbol @N {min = 0, multiple_of = 8}
+sym.symbol @K {min = 0, multiple_of = 8}
+func.func @f(%a: !A, %b: !B) -> !C {
+  %c = lin.matmul %a, %b : !A, !B -> !C
+  func.return %c : !C
+}
+"""
+MODULE = parse_module(PROGRAM, "product.mlir", make_context())
+
+
+class CheckedSim(SimBackend):
+    """The backend at level `check`, with persistent kernels on few blocks."""
+
+    def __init__(self, entry: CompiledEntry) -> None:
+        super().__init__(entry)
+        self.reports: list[Report] = []
+        self.options: dict[str, Any] = {}
+        self.checked: dict[str, Program] = {}
+
+    def run(self, launches: Sequence[HostLaunch], force: bool) -> None:
+        for each in launches:
+            kernel = each.lowered.kernel
+            program = self.checked.get(each.lowered.name)
+            if program is None:
+                program = self.checked[each.lowered.name] = compile_kernel(kernel, "check", aliased=False)
+            assert any(isinstance(op, WgmmaOp) for op in kernel.walk()), each.lowered.name
+            assert kernel.persistent is not None
+            self.reports.append(
+                program.run(
+                    [buffer_of(tensor) for tensor in each.tensors],
+                    each.scalars,
+                    grid=min(each.grid, self.persistent_blocks),
+                    map_sizes=each.map_sizes,
+                    **self.options,
+                )
+            )
+
+
+ENTRY = CompiledEntry(MODULE, "f", "sm_90a")
+
+
+def inputs(m: int, n: int, k: int) -> tuple[Any, Any]:
+    random = np.random.default_rng(m + n + k)
+    return random.standard_normal((m, k)).astype(BF16), random.standard_normal((k, n)).astype(BF16)
+
+
+SIZES = [(64, 64, 64), (1, 8, 8), (1, 136, 72), (100, 72, 200), (130, 136, 8), (65, 200, 136), (37, 64, 0), (0, 8, 8)]
+
+
+@pytest.mark.parametrize(("m", "n", "k"), SIZES)
+@pytest.mark.parametrize("landing", ["latest", "earliest"])
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_products_agree_with_the_reference(m: int, n: int, k: int, landing: str, blocks: int) -> None:
+    a, b = inputs(m, n, k)
+    backend = CheckedSim(ENTRY)
+    backend.options = {"landing": landing, "seed": m + n}
+    backend.persistent_blocks = blocks
+    (c,) = backend.call([a, b], None, None, False)
+    for report in backend.reports:
+        assert not report.diagnostics, [str(d) for d in report.diagnostics]
+    (reference,) = run_reference(MODULE, "f", [a, b], {"M": m, "N": n, "K": k})
+    error = np.abs(c.astype(np.float64) - reference.value)
+    assert c.shape == (m, n)
+    assert (error <= reference.bound).all()
+
+
+@given(
+    m=st.integers(0, 140),
+    n=st.integers(1, 18).map(lambda x: 8 * x),
+    k=st.integers(0, 34).map(lambda x: 8 * x),
+    blocks=st.integers(1, 6),
+    landing=st.sampled_from(["latest", "earliest"]),
+    seed=st.none() | st.integers(0, 99),
+)
+@settings(max_examples=12, deadline=None, derandomize=True)
+def test_products_of_any_size(m: int, n: int, k: int, blocks: int, landing: str, seed: int | None) -> None:
+    a, b = inputs(m, n, k)
+    backend = CheckedSim(ENTRY)
+    backend.options = {"landing": landing, "seed": seed}
+    backend.persistent_blocks = blocks
+    (c,) = backend.call([a, b], None, None, False)
+    assert not [str(d) for report in backend.reports for d in report.diagnostics]
+    (reference,) = run_reference(MODULE, "f", [a, b], {"M": m, "N": n, "K": k})
+    assert (np.abs(c.astype(np.float64) - reference.value) <= reference.bound).all()
+
+
+def test_the_backend_runs_a_product_for_sm_90a() -> None:
+    a, b = inputs(200, 264, 136)
+    (c,) = SimBackend(ENTRY).call([a, b], None, None, False)
+    exact = a.astype(np.float64) @ b.astype(np.float64)
+    assert np.abs(c.astype(np.float64) - exact).max() <= 2.0**-8 * np.abs(exact).max()
+
+
+def test_the_kernel_of_the_design_document() -> None:
+    path = Path(__file__).parents[3] / "docs/design/ir/simt_gemm_hopper.mlir"
+    module = parse_module(path.read_text(), path.name, make_context())
+    (kernel,) = [op for op in module.body.block.ops if isinstance(op, KernelOp)]
+    m, n, k, blocks = 200, 264, 136, 3
+    a, b = inputs(m, n, k)
+    down, across, steps = -(-m // 128), -(-n // 256), -(-k // 64)
+    program = compile_kernel(kernel, "check", aliased=False)
+    for landing in ("latest", "earliest"):
+        c = np.zeros((m, n), BF16)
+        report = program.run(
+            [Buffer(x.reshape(-1)) for x in (a, b, c)],
+            [down, across, down * across, steps, blocks],
+            grid=blocks,
+            map_sizes=[m, k, k, 1, k, n, n, 1, m, n, n, 1],
+            landing=landing,
+        )
+        assert not report.diagnostics, [str(d) for d in report.diagnostics]
+        exact = a.astype(np.float64) @ b.astype(np.float64)
+        assert np.abs(c.astype(np.float64) - exact).max() <= 2.0**-8 * np.abs(exact).max()
+
+
+def test_matrix_stores_have_no_bank_conflicts() -> None:
+    gemm = Gemm(64, 64, 64)
+    report = gemm.run(level="count")
+    gemm.check()
+    (counts,) = [c for site, c in report.counts.items() if site.op_name == "simt.stmatrix"]
+    # Four warps store four times; each of four 8 x 8 matrices is a pass.
+    assert (counts.requests, counts.wavefronts) == (16, 64)
