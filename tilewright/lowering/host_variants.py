@@ -33,6 +33,8 @@ class Launched:
 
     kernel: KernelOp
     bases: tuple[str, ...]
+    widens: tuple[int, ...] | None = None
+    """The arguments whose accesses variants may widen; None for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +186,7 @@ def _vector_relations(launched: Launched, facts: Facts) -> dict[Relation, Answer
     result: dict[Relation, Answer] = {}
     for position, buffer, type_ in _buffers(launched.kernel):
         base = launched.bases[position]
-        if not type_.rank or type_.strides is None:
+        if not type_.rank or type_.strides is None or (launched.widens is not None and position not in launched.widens):
             continue
         size = element_bytes(type_.element)
         along = _contiguous_dim(type_, facts)

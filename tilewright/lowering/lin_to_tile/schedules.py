@@ -9,16 +9,15 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, TensorType, f32
 from xdsl.ir import Attribute, SSAValue
 
 from tilewright.diagnostics import TilewrightError
-from tilewright.dialects.lin.generic import GenericOp
 from tilewright.dialects.lin.shapes import scalar_type
-from tilewright.dialects.sym import Expr, Facts, Relation, ceildiv, mod
+from tilewright.dialects.sym import Expr, Facts, Relation, ceildiv
 from tilewright.dialects.sym.prove import Answer
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType
-from tilewright.lowering.host_variants import element_bytes
 from tilewright.lowering.lin_to_tile import tile_sizes
 from tilewright.lowering.lin_to_tile.group_space import GroupSpace, Kind
 from tilewright.lowering.lin_to_tile.kernel_writer import KernelWriter
+from tilewright.lowering.lin_to_tile.repack import mapped_layouts, matrix_dims, operand_axes
 from tilewright.lowering.lin_to_tile.tile_sizes import Extent
 
 
@@ -29,6 +28,10 @@ class Schedule:
     name: str
     when: tuple[Relation, ...]
     kernel: KernelOp
+    prefers: tuple[Relation, ...] = ()
+    """Relations that only choose: they hold too when it runs, but its code does not rely on them."""
+    mapped: tuple[SSAValue, ...] = ()
+    """Inputs that tensor maps move, whose accesses no variant can widen."""
 
 
 @dataclass(frozen=True)
@@ -117,14 +120,8 @@ def _is_crossed(request: Request, dim: int) -> bool:
 
 def _contraction(request: Request) -> list[Schedule]:
     space = request.space
-    contraction = space.contraction
-    left, right = (
-        {d for d in space.operand_dims(contraction, n) if d is not None and d not in space.reduced} for n in range(2)
-    )
-    rows = [d for d in space.parallel if d in left and d not in right]
-    columns = [d for d in space.parallel if d in right and d not in left]
-    own = space.dims_of_generic[contraction]
-    depth = [own[d] for d in contraction.reduction_dims]
+    found_dims = matrix_dims(space)
+    rows, columns, depth = found_dims.rows, found_dims.columns, found_dims.depth
 
     def tiles(sizes: tuple[int, int, int]) -> dict[int, int]:
         chosen = dict.fromkeys(range(len(space.extents)), 1)
@@ -137,7 +134,7 @@ def _contraction(request: Request) -> list[Schedule]:
     if request.given:
         return [Schedule("tiled", (), request.writer("", request.override(small)).write_contraction())]
     found: list[Schedule] = []
-    if request.arch == "sm_90a" and rows and columns and depth and _fits_matrix_instructions(contraction):
+    if takes_matrix_instructions(space, request.arch):
         found += _matrix_contraction(request, tiles, rows, columns)
     elements = Expr.const(1)
     for dims in (rows, columns):
@@ -154,8 +151,12 @@ def _contraction(request: Request) -> list[Schedule]:
     return found
 
 
-def _fits_matrix_instructions(contraction: GenericOp) -> bool:
-    """Whether both operands are bf16 or f16 and sums are f32."""
+def takes_matrix_instructions(space: GroupSpace, arch: str | None) -> bool:
+    """Whether a contraction may go to the matrix instructions of sm_90a: both operands are bf16 or f16, sums are f32,
+    and there are rows, columns and a depth."""
+    contraction, dims = space.contraction, matrix_dims(space)
+    if arch != "sm_90a" or not (dims.rows and dims.columns and dims.depth):
+        return False
     operands = {scalar_type(v.type) for v in contraction.ins}
     accumulator = scalar_type(contraction.result.type)
     return len(operands) == 1 and isinstance(operands.pop(), BFloat16Type | Float16Type) and accumulator == f32
@@ -173,7 +174,8 @@ def _matrix_contraction(
     """
     space = request.space
     found: list[Schedule] = []
-    layouts = _mapped_layouts(request, rows[-1], columns[-1])
+    layouts = _mapped_layouts(request)
+    mapped = tuple(dict.fromkeys(space.contraction.ins))
     for sizes in tile_sizes.MATRIX_CONTRACTIONS:
         count = Expr.const(1)
         for d in space.parallel:
@@ -188,49 +190,27 @@ def _matrix_contraction(
         kernel = request.writer(name, tiles(sizes)).write_contraction()
         for layout, relations in layouts:
             when = relations if answer is Answer.PROVED else (enough, *relations)
-            found.append(Schedule(f"{name}_{layout}", when, kernel))
+            found.append(Schedule(f"{name}_{layout}", when, kernel, mapped=mapped))
         if answer is Answer.PROVED:
             break
     return found
 
 
-def _mapped_layouts(request: Request, row: int, column: int) -> list[tuple[str, tuple[Relation, ...]]]:
+def _mapped_layouts(request: Request) -> list[tuple[str, tuple[Relation, ...]]]:
     """The layouts of the two operands that tensor maps can move, by name, with what they ask for.
 
-    `n` stands for an operand that is contiguous along its last dim, `t` for the dim before; `nn` comes first. A tensor
-    map asks for strides and addresses of 16 bytes (CUDA driver API, cuTensorMapEncodeTiled).
+    `n` stands for an operand that is contiguous along its last dim, `t` for the dim before; `nn` comes first.
     """
     contraction, types = request.space.contraction, dict(request.inputs)
     choices: list[list[tuple[str, tuple[Relation, ...]]]] = []
-    for number, own in ((0, row), (1, column)):
-        value = contraction.ins[number]
+    for number, value in enumerate(contraction.ins):
         type_ = types.get(value)
         if not isinstance(type_, BufType) or type_.strides is None or contraction.accesses[number] is not None:
             return []
-        dims = request.space.operand_dims(contraction, number)
-        axes = [dims.index(own), *_depth_axes(request, number)]
-        letters: list[tuple[str, tuple[Relation, ...]]] = []
-        for axis in sorted(axes, reverse=True):
-            multiple = tile_sizes.MAP_BYTES // element_bytes(type_.element)
-            relations = [Relation(type_.strides[axis], "==", Expr.const(1))]
-            for other, stride in enumerate(type_.strides):
-                if other != axis and type_.dims[other].constant != 1:
-                    relations.append(Relation(mod(stride, multiple), "==", Expr.const(0)))
-            base = request.bases.get(value, "")
-            if base:
-                relations.append(Relation(mod(Expr.symbol(base), tile_sizes.MAP_BYTES), "==", Expr.const(0)))
-            answers = [request.facts.prove(r) for r in relations]
-            if Answer.DISPROVED not in answers:
-                open_ = tuple(r for r, a in zip(relations, answers, strict=True) if a is not Answer.PROVED)
-                letters.append(("n" if axis == max(axes) else "t", open_))
-        choices.append(letters)
+        axes = operand_axes(request.space, number)
+        found = mapped_layouts(type_, request.bases.get(value, ""), axes, request.facts)
+        choices.append([("n" if axis == axes[0] else "t", open_) for axis, open_ in found])
     return [(a + b, tuple(dict.fromkeys((*left, *right)))) for a, left in choices[0] for b, right in choices[1]]
-
-
-def _depth_axes(request: Request, number: int) -> list[int]:
-    """The axes of an operand along which it is summed."""
-    dims = request.space.operand_dims(request.space.contraction, number)
-    return [axis for axis, d in enumerate(dims) if d in request.space.reduced]
 
 
 def _reduction(request: Request) -> list[Schedule]:

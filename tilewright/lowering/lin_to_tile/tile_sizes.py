@@ -14,6 +14,14 @@ MATRIX_CONTRACTIONS = ((128, 256, 64), (128, 128, 64), (128, 64, 64), (64, 64, 6
 """The same for matrix instructions of sm_90a: operands of 16 bits, in panels of 128 bytes along the depth."""
 MAP_BYTES = 16
 """What strides and addresses of tensors are multiples of for tensor maps."""
+COPY_SIZES_FROM = 64
+COPY_PRODUCTS_FROM = 1 << 26
+"""Rows, columns and depth, and multiplications, from which copying an operand for matrix instructions pays: below, the
+multiply-adds of threads take no longer than a copy and its launch (some 10 us at 25 TFLOP/s)."""
+COPY_ROWS = (8, 256)
+"""Tile of such a copy along rows: 8 elements for each of 256 threads."""
+COPY_TURNED = (64, 64)
+"""The same from columns to rows, turned in shared memory: 128 bytes of 16-bit elements on either side."""
 MOST_PROCESSORS = 100
 """Blocks that are worth having at least: three quarters of an H200's 132 processors."""
 ROW_CHUNK = 1024
