@@ -16,7 +16,7 @@ from tilewright.dialects.sym.analysis import module_facts
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType
 from tilewright.lowering.host_guards import bound_symbols, entry_guards
-from tilewright.lowering.host_variants import INDEX_LIMIT, Launched, Variant, at_most, make_variants
+from tilewright.lowering.host_variants import INDEX_LIMIT, Launched, Variant, at_most, compare_costs, make_variants
 from tilewright.lowering.instantiate import VARIANT_ATTRIBUTE
 from tilewright.passes.core import TilewrightPass, error_at
 
@@ -241,15 +241,11 @@ class _Planner:
         return DispatchOp(cases, None if given is None else given.type)
 
     def _answer(self, predicate: Relation, schedule: _Case, facts: Facts) -> Answer:
-        """What is known of a predicate. Of two costs that are compared to choose, intervals decide: a proof would be
-        slow, and hardly ever found."""
-        lhs, rhs = predicate.lhs, predicate.rhs
-        if predicate not in schedule.choices or predicate.op != "<=" or rhs.constant is not None:
-            return facts.prove(predicate)
-        (low, high), (least, most) = facts.range(lhs), facts.range(rhs)
-        if high is not None and least is not None and high <= least:
-            return Answer.PROVED
-        return Answer.DISPROVED if low is not None and most is not None and low > most else Answer.UNKNOWN
+        """What is known of a predicate; one that compares two costs to choose is not worth a proof."""
+        compares = predicate.op == "<=" and predicate.rhs.constant is None
+        if predicate in schedule.choices and compares and predicate not in schedule.facts:
+            return compare_costs(predicate, facts)
+        return facts.prove(predicate)
 
     def _case(self, schedule: _Case, variant: Variant, facts: Facts) -> Region:
         """The ops of a schedule with its launches completed for one variant."""

@@ -138,6 +138,15 @@ def at_most(expr: Expr, limit: int, facts: Facts) -> Answer:
     return Answer.DISPROVED if low is not None and low > limit else Answer.UNKNOWN
 
 
+def compare_costs(relation: Relation, facts: Facts) -> Answer:
+    """Whether one cost is at most another, `a <= b`, by intervals: a proof about rounded quotients would be slow, and
+    hardly ever found."""
+    (low, high), (least, most) = facts.range(relation.lhs), facts.range(relation.rhs)
+    if high is not None and least is not None and high <= least:
+        return Answer.PROVED
+    return Answer.DISPROVED if low is not None and most is not None and low > most else Answer.UNKNOWN
+
+
 def _narrow_relations(kernel: KernelOp, facts: Facts) -> dict[Relation, Answer]:
     """What makes 32-bit index arithmetic exact: a bound on every element offset that a block forms, masked ones too.
 

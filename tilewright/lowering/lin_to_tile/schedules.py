@@ -14,11 +14,12 @@ from tilewright.dialects.sym import Expr, Facts, Relation, ceildiv
 from tilewright.dialects.sym.prove import Answer
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType
+from tilewright.lowering.host_variants import compare_costs
 from tilewright.lowering.lin_to_tile import tile_sizes
 from tilewright.lowering.lin_to_tile.group_space import GroupSpace, Kind
 from tilewright.lowering.lin_to_tile.kernel_writer import KernelWriter
 from tilewright.lowering.lin_to_tile.repack import mapped_layouts, matrix_dims, operand_axes
-from tilewright.lowering.lin_to_tile.tile_sizes import Extent
+from tilewright.lowering.lin_to_tile.tile_sizes import Extent, MatrixTile
 
 
 @dataclass(frozen=True)
@@ -170,30 +171,37 @@ def _matrix_contraction(
 ) -> list[Schedule]:
     """Tiles for matrix instructions, for operands that tensor maps can move, contiguous along either of their dims.
 
-    The largest tile comes first: one is taken when it has tiles for most processors.
+    For each layout of the operands the first tile is taken that costs no more than any after it.
     """
     space = request.space
-    found: list[Schedule] = []
-    layouts = _mapped_layouts(request)
     mapped = tuple(dict.fromkeys(space.contraction.ins))
-    for sizes in tile_sizes.MATRIX_CONTRACTIONS:
-        count = Expr.const(1)
-        for d in space.parallel:
-            size = sizes[0] if d == rows[-1] else sizes[1] if d == columns[-1] else 1
-            count = count * ceildiv(space.extents[d], size)
-        enough = Relation(count, ">=", Expr.const(tile_sizes.MOST_PROCESSORS))
-        last = sizes == tile_sizes.MATRIX_CONTRACTIONS[-1]
-        answer = Answer.PROVED if last else request.facts.prove(enough)
-        if answer is Answer.DISPROVED:
+    made: list[tuple[str, tuple[Relation, ...], KernelOp]] = []
+    costs = [_tile_cost(request, tile, rows[-1], columns[-1]) for tile in tile_sizes.MATRIX_CONTRACTIONS]
+    for number, tile in enumerate(tile_sizes.MATRIX_CONTRACTIONS):
+        wanted = [Relation(costs[number], "<=", later) for later in costs[number + 1 :]]
+        answers = [compare_costs(r, request.facts) for r in wanted]
+        if Answer.DISPROVED in answers:
             continue
-        name = f"tile{sizes[0]}x{sizes[1]}"
-        kernel = request.writer(name, tiles(sizes)).write_contraction()
-        for layout, relations in layouts:
-            when = relations if answer is Answer.PROVED else (enough, *relations)
-            found.append(Schedule(f"{name}_{layout}", when, kernel, mapped=mapped))
-        if answer is Answer.PROVED:
+        prefers = tuple(r for r, a in zip(wanted, answers, strict=True) if a is not Answer.PROVED)
+        name = f"tile{tile.rows}x{tile.columns}"
+        kernel = request.writer(name, tiles((tile.rows, tile.columns, tile.depth))).write_contraction()
+        made.append((name, prefers, kernel))
+        if not prefers:
             break
-    return found
+    return [
+        Schedule(f"{name}_{layout}", when, kernel, prefers, mapped)
+        for layout, when in _mapped_layouts(request)
+        for name, prefers, kernel in made
+    ]
+
+
+def _tile_cost(request: Request, tile: MatrixTile, row: int, column: int) -> Expr:
+    """What a tile costs: rounds in which all processors compute one each, times its own cost."""
+    count = Expr.const(1)
+    for d in request.space.parallel:
+        size = tile.rows if d == row else tile.columns if d == column else 1
+        count = count * ceildiv(request.space.extents[d], size)
+    return ceildiv(count, tile_sizes.PROCESSORS) * tile.cost
 
 
 def _mapped_layouts(request: Request) -> list[tuple[str, tuple[Relation, ...]]]:
