@@ -84,6 +84,8 @@ class _Planner:
     facts: Facts = field(init=False)
     bases: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
     strides: dict[SSAValue, tuple[Expr, ...]] = field(default_factory=dict[SSAValue, tuple[Expr, ...]])
+    answers: dict[Relation, Answer] = field(default_factory=dict[Relation, Answer])
+    """What `facts` say of predicates, which cases share."""
     variants_made: dict[tuple[str, str], tuple[int, tuple[Relation, ...]]] = field(
         default_factory=dict[tuple[str, str], tuple[int, tuple[Relation, ...]]]
     )
@@ -202,6 +204,7 @@ class _Planner:
                 guard.location = launch.location
                 guards.append(guard)
                 self.facts.add(relation)
+                self.answers.clear()
         return guards
 
     def _kernel(self, launch: LaunchOp) -> KernelOp:
@@ -215,7 +218,7 @@ class _Planner:
         cases: list[tuple[str, Sequence[Relation], Region]] = []
         for schedule in _flatten([op]):
             facts = self.facts.child()
-            answers = [self._answer(p, schedule, facts) for p in schedule.predicates]
+            answers = [self._answer(p, schedule) for p in schedule.predicates]
             if Answer.DISPROVED in answers:
                 continue
             asked = tuple(p for p, a in zip(schedule.predicates, answers, strict=True) if a is not Answer.PROVED)
@@ -240,12 +243,14 @@ class _Planner:
         given = op.res if isinstance(op, DispatchOp) else None
         return DispatchOp(cases, None if given is None else given.type)
 
-    def _answer(self, predicate: Relation, schedule: _Case, facts: Facts) -> Answer:
+    def _answer(self, predicate: Relation, schedule: _Case) -> Answer:
         """What is known of a predicate; one that compares two costs to choose is not worth a proof."""
         compares = predicate.op == "<=" and predicate.rhs.constant is None
         if predicate in schedule.choices and compares and predicate not in schedule.facts:
-            return compare_costs(predicate, facts)
-        return facts.prove(predicate)
+            return compare_costs(predicate, self.facts)
+        if predicate not in self.answers:
+            self.answers[predicate] = self.facts.prove(predicate)
+        return self.answers[predicate]
 
     def _case(self, schedule: _Case, variant: Variant, facts: Facts) -> Region:
         """The ops of a schedule with its launches completed for one variant."""

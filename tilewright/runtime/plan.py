@@ -206,7 +206,8 @@ class HostPlan:
     def _alignment(self) -> int:
         """The modulus under which base addresses matter; they may occur as `base mod c` only."""
         found = 1
-        exprs = [(op, e) for op in self.func.body.walk() for e in _expressions(op) if e.symbols & self.bases]
+        relevant = [(op, e) for op in self.func.body.walk() for e in _expressions(op) if e.symbols & self.bases]
+        exprs = list({e: (op, e) for op, e in reversed(relevant)}.values())  # cases share most of them
         for _, expr in exprs:
             for atom in _atoms(expr):
                 divisor = atom.args[1].constant if atom.kind == "floordiv" else None
@@ -248,7 +249,7 @@ def _expressions(op: Operation) -> list[Expr]:
     if isinstance(op, GuardOp):
         return [op.relation.data.lhs - op.relation.data.rhs]
     if isinstance(op, DispatchOp):
-        return [r.lhs - r.rhs for _, predicates, _ in op.arms for r in predicates]
+        return [r.lhs - r.rhs for r in dict.fromkeys(r for _, predicates, _ in op.arms for r in predicates)]
     if isinstance(op, OutputOp | AllocOp):
         return list(dims_of(op.res.type))
     return [op.grid.data] if isinstance(op, LaunchOp) and op.grid is not None else []

@@ -43,6 +43,8 @@ class _Writer:
 
     def __post_init__(self) -> None:
         self.names = {symbol: f"v{n}" for n, symbol in enumerate(self.plan.symbols)}
+        self.written: dict[Relation, str] = {}
+        """Code of relations, which cases share, as long as no symbol gets another name."""
         self.assigned: set[str] = set()
         self.sometimes = {
             symbol
@@ -72,12 +74,15 @@ class _Writer:
         self.assigned.add(symbol)
         if value.isidentifier() and symbol not in self.sometimes:
             self.names[symbol] = value
+            self.written.clear()
             return
         self.flush()
         self.line(f"{self.names[symbol]} = {value}")
 
     def relation(self, relation: Relation) -> str:
-        return relation_code(relation, self.names)
+        if relation not in self.written:
+            self.written[relation] = relation_code(relation, self.names)
+        return self.written[relation]
 
     def expr(self, expr: Expr) -> str:
         return expr_code(expr, self.names)
