@@ -21,7 +21,7 @@ from tilewright.passes.element_size import bytes_of
 from tilewright.passes.layout_rewrite import set_type
 from tilewright.passes.remarks import remark
 from tilewright.passes.tile_analysis import KernelScopes, kernels_of
-from tilewright.passes.vectorise import ACCESS_BYTES, check_access_bytes
+from tilewright.passes.vectorise import ACCESS_BYTES, check_access_bytes, set_width
 
 PADS = (0, 1, 2, 4, 8, 16)
 """Elements added to a row that are tried."""
@@ -201,12 +201,12 @@ def apply_width(access: Access, strides: Sequence[int], element_bytes: int, buff
     if "global" in copy.spaces:
         key = "store_width" if copy.target is buffer else "width"
         if copy.width is not None:
+            # The width of the other side stays, also where it was said by this one alone.
+            copy.properties["store_width"] = i64_attr(copy.widths[1])
             copy.properties[key] = i64_attr(width)
         return
-    copy.properties["width"] = i64_attr(width)
     axis = next((d for d, s in enumerate(strides) if s == 1 and access.dims[d].vector > 1), None)
-    if width > 1 and axis is not None and axis != copy.tile_type.rank - 1:
-        copy.properties["along"] = i64_attr(axis)
+    set_width(copy, width, copy.tile_type.rank - 1 if axis is None or width == 1 else axis)
 
 
 def extra_wavefronts(access: Access, strides: Sequence[int], element_bytes: int) -> int:

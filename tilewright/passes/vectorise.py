@@ -105,11 +105,11 @@ class VectorisePass(TilewrightPass):
             width = provable_width(copy, axis, scopes, self.access_bytes)
             if width > 1:
                 widened = widen(dist, sizes, axis, width)
-                if widened[axis].vector > 1:
+                vector = widened[axis].vector
+                if vector > 1:
                     copy.properties["dist"] = distributed(widened)
-                    set_width(copy, widened[axis].vector, axis)
-                    copy.properties["store_width"] = i64_attr(1)
-                    remark(copy, self.name, f"accesses of {widened[axis].vector} elements along dim {axis}")
+                    set_widths(copy, vector, shared_width(copy, axis, scopes, vector), axis)
+                    remark(copy, self.name, f"accesses of {vector} elements along dim {axis}")
                 return
 
 
@@ -120,6 +120,36 @@ def set_width(copy: CopyOp, width: int, axis: int) -> None:
         copy.properties["along"] = i64_attr(axis)
     else:
         copy.properties.pop("along", None)
+
+
+def set_widths(copy: CopyOp, outer: int, inner: int, axis: int) -> None:
+    """Access global memory `outer` elements at a time along `axis`, and shared memory `inner`."""
+    load, store = (outer, inner) if copy.spaces[0] == "global" else (inner, outer)
+    set_width(copy, load, axis)
+    copy.properties["store_width"] = i64_attr(store)
+
+
+def shared_width(copy: CopyOp, axis: int, scopes: KernelScopes, most: int) -> int:
+    """Elements of the widest access along a dim of a copy's shared side that its layout allows, up to `most`.
+
+    1 while the layout is open: `pad-shared` chooses both. Chunks of 16 bytes stay whole in a swizzled slot.
+    """
+    from_shared = copy.spaces[0] == "shared"
+    type_ = buf(copy.source if from_shared else copy.target)
+    offsets = list(copy.source_offsets if from_shared else copy.target_offsets)
+    if type_.swizzle is not None:
+        return most if type_.swizzle.along.data == axis and not offsets else 1
+    strides = type_.strides
+    if strides is None or strides[axis].constant != 1:
+        return 1
+    width, scope = most, scopes.at(copy)
+    while width > 1:
+        starts = [scope.expr(o) * s for o, s in zip(offsets, strides, strict=True)] if offsets else []
+        steps = [s for d, s in enumerate(strides) if d != axis and type_.sizes[d] > 1]
+        if all(scopes.divides(copy, e, width) for e in (*starts, *steps)):
+            return width
+        width //= 2
+    return 1
 
 
 def check_access_bytes(op: ModuleOp, pass_name: str, access_bytes: int) -> None:

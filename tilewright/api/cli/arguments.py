@@ -18,6 +18,7 @@ _EPILOG = """examples:
   tilewright compile gemm.mlir --arch sm_90a -o gemm     plan, CUDA source, cubins and a manifest
   tilewright explain-shapes softmax.mlir                 shapes, symbols, and which checks a call makes
   tilewright fuzz --pass vectorise --time 60             random programs, before and after a pass
+  tilewright bench gemm --peers cublas,triton            speed of matmul, side by side in one process
   tilewright doctor                                      what this machine has, and what to do about the rest
   tilewright cache stats                                 the folder of compiled kernels
 """
@@ -54,6 +55,13 @@ class CliArguments(argparse.Namespace):
     replay: str | None
     corpus: str | None
     failures_dir: str
+    peers: str
+    shapes: str
+    dtypes: str
+    part: str
+    resume: bool
+    time_limit: float | None
+    folder: str
 
 
 class _Parser(argparse.ArgumentParser):
@@ -79,6 +87,9 @@ def make_parser() -> argparse.ArgumentParser:
         commands.add_parser("explain-shapes", help="say what is known of every shape, and why", allow_abbrev=False)
     )
     _add_fuzz(commands.add_parser("fuzz", help="put passes to random programs, before and after", allow_abbrev=False))
+    _add_bench(
+        commands.add_parser("bench", help="measure compiled products against cuBLAS and Triton", allow_abbrev=False)
+    )
     _debug(commands.add_parser("doctor", help="say what this machine has, and what to do about the rest"))
     cache = commands.add_parser("cache", help="look after the folder of compiled kernels", allow_abbrev=False)
     cache.add_argument("action", choices=("stats", "verify", "clear"), help="what to do")
@@ -157,3 +168,29 @@ def _add_fuzz(parser: argparse.ArgumentParser) -> None:
     add("--failures-dir", default=".tilewright/failures", metavar="DIR", help="where failing programs are written")
     add("--output", metavar="FILE", help="write the summary as JSON")
     _debug(parser)
+
+
+def _add_bench(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    gemm = actions.add_parser("gemm", help="matmul against its peers, outputs compared", allow_abbrev=False)
+    add = gemm.add_argument
+    add("--peers", default="cublas,triton", metavar="P,...", help="cublas, triton or none (default cublas,triton)")
+    add(
+        "--shapes", default="table,odd,fused", metavar="S,...",
+        help="sets (table, odd, fused, curve, random) and shapes MxNxK (default table,odd,fused)",
+    )  # fmt: skip
+    add("--dtypes", default="bf16", metavar="D,...", help="bf16, f16 and f32 (default bf16)")
+    add("--part", default="1/1", metavar="N/M", help="only the N-th of M parts; each has its own file")
+    add("--resume", action="store_true", help="keep what the part's file has, and measure the rest")
+    add("--time-limit", dest="time_limit", type=float, metavar="SECONDS", help="begin no other shape after that")
+    add("--seed", type=int, default=0, metavar="N", help="of the order of systems in each round (default 0)")
+    add(
+        "--backend", choices=[b for b in BACKENDS if b != "auto"], default="cuda",
+        help="cuda (default); others only show that it works, with numpy as a peer",
+    )  # fmt: skip
+    add("--output", default="benchmarks/results", metavar="DIR", help="folder of the JSON (default benchmarks/results)")
+    _debug(gemm)
+    report = actions.add_parser("report", help="a Markdown page and plots of what was measured", allow_abbrev=False)
+    report.add_argument("folder", metavar="DIR", help="folder of the JSON files")
+    report.add_argument("-o", "--output", default="docs/performance.md", metavar="FILE", help="the page")
+    _debug(report)

@@ -16,6 +16,7 @@ _COMMANDS: dict[str, str] = {
     "compile": "tilewright.api.cli.compile",
     "explain-shapes": "tilewright.api.cli.explain_shapes",
     "fuzz": "tilewright.api.cli.fuzz",
+    "bench": "tilewright.api.cli.bench",
     "doctor": "tilewright.api.cli.doctor",
     "cache": "tilewright.api.cli.cache",
 }

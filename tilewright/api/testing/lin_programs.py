@@ -46,8 +46,7 @@ OPS: Final[tuple[tuple[int, str, Adder], ...]] = (
     (4, "gather", add_gather),
     (4, "conv2d", add_conv2d),
     (3, "clamp", add_clamp),
-    # Only on request: lin-to-tile covers both dims of a diagonal with one tile, 2048 x 2048 elements for a vector.
-    (0, "diagonal", add_diagonal),
+    (3, "diagonal", add_diagonal),
 )
 """Weight, kind and writer of each kind of op, simplest first. A writer returns None where its op does not fit."""
 
@@ -125,7 +124,7 @@ def _chosen_ops(ops: Sequence[str] | None) -> list[tuple[int, Adder]]:
             raise TilewrightError(f"ops: expected kinds among {', '.join(known)}, got {name!r}")
     if ops is None:
         return list(known.values())
-    return [(max(weight, 1), add) for name, (weight, add) in known.items() if name in ops]
+    return [(weight, add) for name, (weight, add) in known.items() if name in ops]
 
 
 def _declare(chance: Chance, text: LinText, tile: int, huge: bool) -> None:

@@ -14,8 +14,10 @@ from enum import StrEnum
 from xdsl.dialects.builtin import TensorType, f32, i32
 from xdsl.ir import SSAValue
 
+from tilewright.dialects.lin.access import AccessAttr
 from tilewright.dialects.lin.generic import GenericOp
 from tilewright.dialects.sym import Expr
+from tilewright.dialects.sym.index import dim
 
 
 class Kind(StrEnum):
@@ -55,14 +57,29 @@ class GroupSpace:
         For an operand that is read at computed positions: the group dims that its value depends on.
         """
         own = self.dims_of_generic[generic]
-        if generic.accesses[number] is not None:
-            return tuple(own[d] for d in generic.dims_read(number))
+        if indexed_read(generic, number) is not None:
+            return tuple(own[d] for d in dims_read(generic, number))
         return tuple(None if d is None else own[d] for d in generic.operand_maps[number])
 
     @property
     def contraction(self) -> GenericOp:
         """The generic that contracts, in a CONTRACTION group."""
         return next(g for g in self.generics if g.reduction_dims)
+
+
+def indexed_read(generic: GenericOp, number: int) -> AccessAttr | None:
+    """How operand `number` is read when no tile of it holds what is read: at computed positions, or along one dim
+    twice (`%x[d0, d0]`, a diagonal, of which a tile would be almost all waste). None for any other."""
+    access, own = generic.accesses[number], generic.operand_maps[number]
+    moving = [d for d in own if d is not None]
+    if access is not None or len(set(moving)) == len(moving):
+        return access
+    return AccessAttr.at([Expr.const(0) if d is None else dim(d) for d in own])
+
+
+def dims_read(generic: GenericOp, number: int) -> tuple[int, ...]:
+    """The iteration dims on which the value of an indexed read depends, ascending."""
+    return tuple(sorted(set(generic.dims_read(number))))
 
 
 class _Joined:
@@ -106,7 +123,7 @@ def analyse(generics: Sequence[GenericOp], results: Sequence[SSAValue]) -> Group
             producer = made.get(operand)
             if producer is None:
                 continue
-            if generic.accesses[number] is not None:
+            if indexed_read(generic, number) is not None:
                 return space  # other blocks may hold what is read: no one kernel
             for axis, d in enumerate(generic.operand_maps[number]):
                 if d is not None:
@@ -114,7 +131,7 @@ def analyse(generics: Sequence[GenericOp], results: Sequence[SSAValue]) -> Group
     readers: dict[SSAValue, tuple[int, int]] = {}
     for n, generic in enumerate(generics):
         for number, operand in enumerate(generic.ins):
-            if operand in made or not isinstance(operand.type, TensorType) or generic.accesses[number] is not None:
+            if operand in made or not isinstance(operand.type, TensorType) or indexed_read(generic, number) is not None:
                 continue
             first, first_operand = readers.setdefault(operand, (n, number))
             axes = zip(generics[first].operand_maps[first_operand], generic.operand_maps[number], strict=True)
@@ -139,7 +156,7 @@ def analyse(generics: Sequence[GenericOp], results: Sequence[SSAValue]) -> Group
 
 def _kind(space: GroupSpace) -> Kind:
     if any(len(set(dims)) != len(dims) for dims in space.dims_of_generic.values()):
-        return Kind.UNSUPPORTED  # one generic walks a value along the same dim twice (a diagonal)
+        return Kind.UNSUPPORTED  # one generic walks a value along the same dim twice
     parallel = {d for d in range(len(space.extents)) if d not in space.reduced}
     moving = {d for d in parallel if space.extents[d].constant != 1}
     if not all(moving <= set(space.dims_of_value[v]) for v in space.results):

@@ -24,7 +24,7 @@ from tilewright.dialects.tile.iteration import BROADCAST
 from tilewright.dialects.tile.structure import KernelOp, YieldOp
 from tilewright.dialects.tile.types import BufType
 from tilewright.lowering.lin_to_tile.builder import TileBuilder, constant_attribute, identity_attribute, index
-from tilewright.lowering.lin_to_tile.group_space import GroupSpace
+from tilewright.lowering.lin_to_tile.group_space import GroupSpace, dims_read, indexed_read
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -123,9 +123,9 @@ class KernelWriter:
         value = generic.ins[number]
         if not isinstance(value.type, TensorType):
             return self.arguments[value], []
-        access = generic.accesses[number]
+        access = indexed_read(generic, number)
         if access is not None:
-            return self.gather(generic, number, access), list(generic.dims_read(number))
+            return self.gather(generic, number, access), list(dims_read(generic, number))
         own = [BROADCAST if d is None else d for d in generic.operand_maps[number]]
         if value in self.fragments:
             return self.fragments[value], own
@@ -143,7 +143,7 @@ class KernelWriter:
     def gather(self, generic: GenericOp, number: int, access: AccessAttr) -> SSAValue:
         """Operand `number`, which is read at computed positions, in a fragment along the dims it depends on."""
         value, own = generic.ins[number], self.space.dims_of_generic[generic]
-        read = generic.dims_read(number)
+        read = dims_read(generic, number)
         place = {d: n for n, d in enumerate(read)}
         # Iteration dim d stands at the tile's offset plus the place in the tile.
         at = access.mapped({d: offset(n) + dim(place[d]) for n, d in enumerate(access.dims)})
