@@ -16,8 +16,8 @@ COPY_SIZES_FROM = 64
 COPY_PRODUCTS_FROM = 1 << 26
 """Rows, columns and depth, and multiplications, from which copying an operand for matrix instructions pays: below, the
 multiply-adds of threads take no longer than a copy and its launch (some 10 us at 25 TFLOP/s)."""
-COPY_ROWS = (8, 256)
-"""Tile of such a copy along rows: 8 elements for each of 256 threads."""
+COPY_ROWS = (16, 256)
+"""Tile of such a copy along rows: 16 elements for each of 256 threads."""
 COPY_TURNED = (64, 64)
 """The same from columns to rows, turned in shared memory: 128 bytes of 16-bit elements on either side."""
 PROCESSORS = 132
