@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Final
+from typing import ClassVar, Final, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr, TensorType
@@ -302,7 +302,8 @@ def widened(launch: LaunchOp) -> tuple[int, ...] | None:
     given = launch.attributes.get(WIDENS)
     if not isinstance(given, ArrayAttr):
         return None
-    return tuple(each.value.data for each in given.data if isinstance(each, IntegerAttr))
+    numbers = cast("ArrayAttr[IntegerAttr]", given)
+    return tuple(each.value.data for each in numbers)
 
 
 def contiguous(dims: Sequence[Expr]) -> tuple[Expr, ...]:

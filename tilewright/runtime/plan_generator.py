@@ -192,7 +192,8 @@ class _Writer:
         """The dispatch gives this tensor: its strides, its base and its number are those of the result."""
         self.flush()
         dispatch = op.parent_op()
-        assert isinstance(dispatch, DispatchOp) and dispatch.res is not None
+        assert isinstance(dispatch, DispatchOp)
+        assert dispatch.res is not None
         given, stem, own = self.plan.slots[op.value], self.shapes[dispatch.res], self.shapes[op.value]
         number = f"n{own}" if given.kind == "chosen" else str(self.plan.place(given))
         self.line(f"t{stem} = t{own}; p{stem} = p{own}; n{stem} = {number}")

@@ -246,7 +246,7 @@ class AllocOp(IRDLOperation):
     def verify_(self) -> None:
         if self.row_multiple < 1:
             raise VerifyException(f"expected a pitch of at least 1 element, got {self.row_multiple}")
-        rank = cast("TensorType[Attribute]", self.res.type).get_num_dims()
+        rank = self.res.type.get_num_dims()
         if self.row_multiple > 1 and not rank:
             raise VerifyException("a pitch is for tensors that have rows, got rank 0")
 

@@ -28,28 +28,25 @@ from tilewright.dialects.sym import (
 from tilewright.dialects.sym.analysis import declared_symbols, module_facts
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType, buf_type, strided
-from tilewright.lowering.lin_to_tile.group_space import GroupSpace, Kind, analyse
 from tilewright.lowering.host_plan import CHOOSES, WIDENS
 from tilewright.lowering.host_variants import element_bytes
-from tilewright.lowering.lin_to_tile.repack import copy_kernel, mapped_layouts, operand_axes, worth_copying
+from tilewright.lowering.lin_to_tile.group_space import GroupSpace, Kind, analyse
+from tilewright.lowering.lin_to_tile.repack import (
+    copy_kernel,
+    mapped_layouts,
+    operand_axes,
+    row_multiple,
+    worth_copying,
+)
 from tilewright.lowering.lin_to_tile.schedules import Request, Schedule, schedules, takes_matrix_instructions
 from tilewright.lowering.lin_to_tile.tile_sizes import MAP_BYTES
 from tilewright.passes.core import error_at
+from tilewright.passes.remarks import remark
 
 
 def is_tensor(value: SSAValue) -> bool:
     """Whether a value is a tensor, not a scalar."""
     return is_tensor_type(value.type)
-
-
-def contiguous_strides(sizes: Sequence[Expr]) -> list[Expr]:
-    """Element strides of a row-major tensor."""
-    strides: list[Expr] = []
-    step = Expr.const(1)
-    for size in reversed(sizes):
-        strides.insert(0, step)
-        step = step * size
-    return strides
 
 
 @dataclass
@@ -216,16 +213,16 @@ class EntryLowering:
             self.copy_value(source, self.storage[result], self.layout[result], f"{number}_copy{n}")
 
     def place(self, value: SSAValue) -> None:
-        """Gives a value that is no output contiguous scratch."""
+        """Gives a value that is no output scratch: contiguous, or with padded rows for tensor maps."""
         if value in self.storage:
             return
         type_ = as_tensor(value.type)
-        op = host.AllocOp(type_)
+        op = host.AllocOp(type_, row_multiple(value, self.arch))
         op.res.name_hint = value.name_hint or "scratch"
         self.body.add_op(op)
         sizes = dims_of(type_)
         self.storage[value] = op.res
-        self.layout[value] = buf_type(sizes, type_.element_type, "global", strided(contiguous_strides(sizes)))
+        self.layout[value] = buf_type(sizes, type_.element_type, "global", strided(op.strides))
 
     def emit(
         self,
@@ -241,12 +238,12 @@ class EntryLowering:
         layouts = {v: self.layout[outer[v]] for v in stored}
         if space.kind is Kind.CONTRACTION and not self.given_tiles and takes_matrix_instructions(space, self.arch):
             self.align_operands(op, space, stored, layouts, name)
-        inputs = [(v, layouts[v] if v in layouts else v.type) for v in used]
+        inputs = [(v, layouts.get(v, v.type)) for v in used]
         for value in results.values():
             self.place(value)
         outputs = [(inner, self.layout[value]) for inner, value in results.items()]
         bases = {v: self.base.get(stored[v], "") for v in stored}
-        request = Request(name, space, inputs, outputs, self.facts, self.likely, self.given_tiles, self.arch, bases)
+        request = Request(name, space, inputs, outputs, self.facts, self.likely, self.given_tiles, self.arch, bases, op)
         # The order of the kernel's arguments: buffers read, buffers written, scalars.
         buffers, scalars = [v for v in used if is_tensor(v)], [v for v in used if not is_tensor(v)]
         read = [*buffers, *results.values(), *scalars]
@@ -278,17 +275,26 @@ class EntryLowering:
             if worth is None or space.contraction.accesses[place] is not None or layout.rank < 2:
                 continue
             axes = operand_axes(space, place)
+            hint = value.name_hint or f"operand{place}"
             direct = mapped_layouts(layout, self.base.get(source, ""), axes, self.facts)
             if any(not asked for _, asked in direct):
+                remark(op, "lin-to-tile", f"%{hint} is never copied: tensor maps can move it as it is")
                 continue
-            one, strides = Expr.const(1), layout.strides or ()
+            copied = " and ".join(map(str, worth)) or "always"
+            remark(
+                op,
+                "lin-to-tile",
+                f"%{hint} is copied into rows of multiples of {alloc.row_multiple} elements where tensor maps cannot "
+                f"move it as it is: {copied}",
+            )
+            one, strides = Expr.const(1), list(layout.strides or ())
             cases: list[tuple[str, tuple[Relation, ...], Region]] = [
                 ("rows" if axis == axes[0] else "columns", asked, Region(Block([host.YieldOp(source)])))
                 for axis, asked in direct
             ]
             copies = {
                 turned: copy_kernel(
-                    f"{name}_{'turn' if turned else 'pad'}{number}", value, layout, alloc.memory_dims, turned=turned
+                    f"{name}_{'turn' if turned else 'pad'}{number}", value, layout, alloc, turned=turned
                 )
                 for turned in (False, True)
             }
@@ -300,7 +306,7 @@ class EntryLowering:
                 ("gathered", False, ()),
             ):
                 scratch = host.AllocOp(stored[value].type, alloc.row_multiple)
-                scratch.res.name_hint = f"{value.name_hint or 'operand'}_copy"
+                scratch.res.name_hint = f"{hint}_copy"
                 launch = host.LaunchOp(copies[turned].sym_name.data, [source, scratch.res], assumes=when)
                 launch.attributes[WIDENS] = ArrayAttr([])
                 cases.append((case, (*when, *worth), Region(Block([scratch, launch, host.YieldOp(scratch.res)]))))
@@ -309,9 +315,9 @@ class EntryLowering:
             dispatch.attributes[CHOOSES] = UnitAttr()
             self.body.add_op(dispatch)
             assert dispatch.res is not None
-            dispatch.res.name_hint = f"{value.name_hint or 'operand'}_used"
+            dispatch.res.name_hint = f"{hint}_used"
             stored[value] = dispatch.res
-            layouts[value] = self.bind(dispatch.res, dispatch.res.name_hint)
+            layouts[value] = self.bind(dispatch.res, f"{hint}_used")
 
     def take_kernel(self, kernel: KernelOp, origin: Operation, arguments: Sequence[SSAValue]) -> None:
         """Keeps a kernel, whose ops come from `origin` and which is launched on `arguments`."""
@@ -333,10 +339,7 @@ class EntryLowering:
         if len(found) == 1:
             return launches[0]
         dispatch = host.DispatchOp(
-            [
-                (s.name, (*s.when, *s.prefers), Region(Block([op])))
-                for s, op in zip(found, launches, strict=True)
-            ]
+            [(s.name, (*s.when, *s.prefers), Region(Block([op]))) for s, op in zip(found, launches, strict=True)]
         )
         if any(schedule.prefers for schedule in found):
             dispatch.attributes[CHOOSES] = UnitAttr()

@@ -1,8 +1,8 @@
 """Operands of matrix instructions that no tensor map can move are copied into scratch with padded rows first.
 
 A tensor map asks for strides and addresses of 16 bytes (CUDA driver API, cuTensorMapEncodeTiled), which a tensor with
-an odd number of columns does not have. A copy costs what reading and writing the operand costs, a small share of a large
-product; the multiply-adds that remain otherwise are an order of magnitude slower.
+an odd number of columns does not have. A copy costs what reading and writing the operand costs, a small share of a
+large product; the multiply-adds that remain otherwise are an order of magnitude slower.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from xdsl.dialects.builtin import BFloat16Type, Float16Type
 from xdsl.ir import SSAValue
 
+from tilewright.dialects.host.ops import AllocOp
 from tilewright.dialects.lin.generic import GenericOp
+from tilewright.dialects.lin.group import GroupOp
 from tilewright.dialects.lin.shapes import as_tensor
 from tilewright.dialects.sym import Answer, Expr, Facts, Relation, mod
 from tilewright.dialects.tile.structure import KernelOp
@@ -60,7 +63,8 @@ def mapped_layouts(
 ) -> list[tuple[int, tuple[Relation, ...]]]:
     """The axes along which a tensor map can move a buffer, each with what it asks for beyond the facts.
 
-    `base` is the symbol of the address, "" for one that is aligned. Strides must be positive: a map has no others.
+    `base` is the symbol of the address, "" for scratch, which is aligned. Strides must be positive, as those of scratch
+    that has elements are: a map has no others.
     """
     multiple = tile_sizes.MAP_BYTES // element_bytes(type_.element)
     found: list[tuple[int, tuple[Relation, ...]]] = []
@@ -70,7 +74,8 @@ def mapped_layouts(
         relations.append(Relation(strides[axis], "==", Expr.const(1)))
         for other, stride in enumerate(strides):
             if other != axis and type_.dims[other].constant != 1:
-                relations.append(Relation(stride, ">=", Expr.const(1)))
+                if base:
+                    relations.append(Relation(stride, ">=", Expr.const(1)))
                 relations.append(Relation(mod(stride, multiple), "==", Expr.const(0)))
         if base:
             relations.append(Relation(mod(Expr.symbol(base), tile_sizes.MAP_BYTES), "==", Expr.const(0)))
@@ -78,6 +83,23 @@ def mapped_layouts(
         if Answer.DISPROVED not in answers:
             found.append((axis, tuple(r for r, a in zip(relations, answers, strict=True) if a is not Answer.PROVED)))
     return found
+
+
+def row_multiple(value: SSAValue, arch: str | None) -> int:
+    """What the rows of scratch for `value` are a multiple of, in elements: as tensor maps ask where a product on matrix
+    instructions may read it, else 1."""
+    type_ = as_tensor(value.type)
+    if arch != "sm_90a" or type_.get_num_dims() < 2 or not isinstance(type_.element_type, BFloat16Type | Float16Type):
+        return 1
+    for use in value.uses:
+        op = use.operation
+        if isinstance(op, GroupOp):
+            read, generics = op.body.block.args[use.index], [g for g in op.body.block.ops if isinstance(g, GenericOp)]
+        else:
+            read, generics = value, [op] if isinstance(op, GenericOp) else []
+        if any(g.is_contraction and read in g.ins for g in generics):
+            return tile_sizes.MAP_BYTES // element_bytes(type_.element_type)
+    return 1
 
 
 def worth_copying(space: GroupSpace, facts: Facts, scratch: Expr, max_workspace: int | None) -> list[Relation] | None:
@@ -100,20 +122,14 @@ def worth_copying(space: GroupSpace, facts: Facts, scratch: Expr, max_workspace:
     return [r for r, a in zip(wanted, answers, strict=True) if a is not Answer.PROVED]
 
 
-def copy_kernel(name: str, value: SSAValue, source: BufType, memory: Sequence[Expr], *, turned: bool) -> KernelOp:
-    """A kernel that copies `value`, which lies as `source`, into row-major memory of these sizes: its own, the last one
-    with padding, which gets zeros where a tile reaches it. A `turned` one has square tiles, for a source that is
-    contiguous along the dim before the last."""
+def copy_kernel(name: str, value: SSAValue, source: BufType, scratch: AllocOp, *, turned: bool) -> KernelOp:
+    """A kernel that copies `value`, which lies as `source`, into scratch of the same sizes, with zeros in the padding.
+    A `turned` one has square tiles, for a source that is contiguous along the dim before the last."""
     type_ = as_tensor(value.type)
-    dims = tuple(range(len(memory)))
+    dims = tuple(range(source.rank))
     generic = GenericOp.build_from([value], [dims], dims, None, type_, lambda _, args: args[0])
     space = analyse([generic], [generic.result])
-    strides: list[Expr] = []
-    following = Expr.const(1)
-    for size in reversed(memory):
-        strides.insert(0, following)
-        following = following * size
-    target = buf_type(memory, source.element, "global", strided(strides))
+    target = buf_type(scratch.memory_dims, source.element, "global", strided(scratch.strides))
     edges = tile_sizes.COPY_TURNED if turned else tile_sizes.COPY_ROWS
     tiles = {**dict.fromkeys(dims, 1), **dict(zip(dims[-2:], edges[-len(dims[-2:]) :], strict=True))}
     kernel = KernelWriter(name, space, [(value, source)], [(generic.result, target)], tiles).write_elementwise()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, TensorType, f32
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.lin.shapes import scalar_type
@@ -20,6 +20,7 @@ from tilewright.lowering.lin_to_tile.group_space import GroupSpace, Kind
 from tilewright.lowering.lin_to_tile.kernel_writer import KernelWriter
 from tilewright.lowering.lin_to_tile.repack import mapped_layouts, matrix_dims, operand_axes
 from tilewright.lowering.lin_to_tile.tile_sizes import Extent, MatrixTile
+from tilewright.passes.remarks import remark
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,8 @@ class Request:
     arch: str | None = None
     bases: Mapping[SSAValue, str] = field(default_factory=dict[SSAValue, str])
     """The symbol of an input's or output's base address, where it has one."""
+    origin: Operation | None = None
+    """What the group was made from: where remarks point."""
 
     def extent(self, dim: int) -> Extent:
         """What is known of a group dim's size."""
@@ -180,9 +183,13 @@ def _matrix_contraction(
     for number, tile in enumerate(tile_sizes.MATRIX_CONTRACTIONS):
         wanted = [Relation(costs[number], "<=", later) for later in costs[number + 1 :]]
         answers = [compare_costs(r, request.facts) for r in wanted]
+        prefers = tuple(r for r, a in zip(wanted, answers, strict=True) if a is not Answer.PROVED)
+        verdict = "never taken, another costs less" if Answer.DISPROVED in answers else "taken where it costs least"
+        if not prefers:
+            verdict = "taken where none before it is"
+        _remark_tile(request, tile, costs[number], verdict)
         if Answer.DISPROVED in answers:
             continue
-        prefers = tuple(r for r, a in zip(wanted, answers, strict=True) if a is not Answer.PROVED)
         name = f"tile{tile.rows}x{tile.columns}"
         kernel = request.writer(name, tiles((tile.rows, tile.columns, tile.depth))).write_contraction()
         made.append((name, prefers, kernel))
@@ -193,6 +200,18 @@ def _matrix_contraction(
         for layout, when in _mapped_layouts(request)
         for name, prefers, kernel in made
     ]
+
+
+def _remark_tile(request: Request, tile: MatrixTile, cost: Expr, verdict: str) -> None:
+    """What a tile takes, what it costs a call, and when it is chosen."""
+    if request.origin is not None:
+        bytes_ = 2 * tile.depth * (tile.rows + tile.columns)
+        remark(
+            request.origin,
+            "lin-to-tile",
+            f"tile {tile.rows} x {tile.columns} x {tile.depth}: {bytes_} bytes of shared memory for the operands of a "
+            f"step, {tile.accumulators} accumulators a thread, cost {cost}: {verdict}",
+        )
 
 
 def _tile_cost(request: Request, tile: MatrixTile, row: int, column: int) -> Expr:

@@ -47,6 +47,11 @@ class MatrixTile:
         """What the tile costs: its elements, in units of 4096, times its slowness."""
         return self.rows * self.columns * self.slowness // 4096
 
+    @property
+    def accumulators(self) -> int:
+        """Sums that a thread keeps: warpgroups of 128 threads have 64 rows each, and at most two multiply."""
+        return self.rows * self.columns // (128 * min(2, self.rows // 64))
+
 
 MATRIX_CONTRACTIONS = (
     MatrixTile(128, 256, 100),
