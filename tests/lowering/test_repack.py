@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tilewright.dialects.host.ops import FuncOp
 from tilewright.dialects.parsing import parse_module
 from tilewright.dialects.registry import make_context
 from tilewright.lowering.pipelines import TENSOR, make_passes
@@ -20,7 +21,7 @@ from tilewright.passes.pipeline import run_pipeline
 from tilewright.passes.remarks import collecting_remarks
 from tilewright.runtime.binding import Layout
 from tilewright.runtime.nvrtc import compile_cubin
-from tilewright.runtime.plan import Decision
+from tilewright.runtime.plan import Decision, HostPlan
 from tilewright.runtime.sim.buffers import Buffer
 from tilewright.runtime.sim.launch import compile_kernel
 from tilewright.runtime.tile_interpreter.host import interpret_host
@@ -162,7 +163,7 @@ def test_a_limit_on_scratch_is_kept() -> None:
     module = parse_module(product(), "product.mlir", make_context())
     options = {"lin-to-tile": {"arch": "sm_90a", "max_workspace": 2 * (512 * 264 + 257 * 512)}}
     run_pipeline(module, make_context(), make_passes(TENSOR, options))
-    limited = entry().plan.__class__(next(op for op in module.ops if op.name == "host.func"))  # type: ignore[arg-type]
+    limited = HostPlan(next(op for op in module.ops if isinstance(op, FuncOp)))
 
     def scratch(m: int) -> set[Any]:
         return set(limited.run([operand(m, 257), operand(257, 512)], None).scratch)
@@ -212,6 +213,37 @@ def test_results_of_products_in_a_batch() -> None:
     a, b = whole(3, 285, 283), whole(3, 283, 281)
     (got,) = interpret_host(entry(product(batch="B")).planned[0], "main", [a, b])
     np.testing.assert_array_equal(got, times(a, b))
+
+
+def test_sizes_that_are_numbers() -> None:
+    a, b = whole(405, 409).astype(np.float16), whole(409, 416).astype(np.float16)
+    text = product(m="405", n="416", k="409", element="f16")
+    (got,) = interpret_host(entry(text).planned[0], "main", [a, b])
+    np.testing.assert_array_equal(got, times(a, b))
+    assert decide(operand(405, 409), operand(409, 416), text)[1] == ["pad0", "tile64x64"]
+
+
+def test_an_operand_that_is_read_twice_is_copied_once() -> None:
+    square = tensor("M", "M")
+    text = f"""{SYMBOLS}
+func.func @main(%a: {square}) -> {square} {{
+  %t = lin.transpose %a perm [1, 0] : {square} -> {square}
+  %c = lin.matmul %a, %t : {square}, {square} -> {square}
+  %d = lin.map ins(%c, %a : {square}, {square}) -> {square} {{
+  ^bb0(%p: bf16, %q: bf16):
+    %s = arith.addf %p, %q : bf16
+    lin.yield %s : bf16
+  }}
+  func.return %d : {square}
+}}
+"""
+    a = whole(411, 411)
+    (got,) = interpret_host(entry(text).planned[0], "main", [a])
+    product_ = times(a, np.ascontiguousarray(a.T)).astype(np.float32)
+    np.testing.assert_array_equal(got, (product_ + a.astype(np.float32)).astype(a.dtype))
+    plan = entry(text).plan
+    found = [plan.sites[launch.site].kernel for launch in plan.run([operand(4095, 4095)], None).launches]
+    assert found == ["main_0_pad0", "main_0_tile128x256"]
 
 
 def test_scratch_between_products_has_rows_that_tensor_maps_can_move() -> None:

@@ -112,9 +112,8 @@ class _Planner:
             block.insert_op_before(dispatch, op)
             if isinstance(op, DispatchOp) and op.res is not None and dispatch.res is not None:
                 dispatch.res.name_hint = op.res.name_hint
-                for known_of in (self.bases, self.strides):
-                    if op.res in known_of:
-                        known_of[dispatch.res] = known_of.pop(op.res)  # type: ignore[assignment]
+                if op.res in self.strides:
+                    self.strides[dispatch.res], self.bases[dispatch.res] = self.strides[op.res], self.bases[op.res]
                 op.res.replace_all_uses_with(dispatch.res)
             block.erase_op(op)
 
