@@ -10,12 +10,14 @@ WORKERS ?= 2
 PYTEST_FLAGS ?=
 CHECK_FLAGS ?=
 MUTANTS_FLAGS ?=
+COVERAGE_FLAGS ?=
+COVERAGE_OUTPUT ?= benchmarks/results/coverage-$(shell date +%F).json
 FUZZ_CASES ?= 100000
 FUZZ_SECONDS ?= 600
 FUZZ_OUTPUT ?= benchmarks/results/sym-fuzz-$(shell date +%F).json
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz mutants lit lint types format check check-kernels sanitize wheel clean
+.PHONY: help demo test coverage fuzz mutants lit lint types format check check-kernels sanitize wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z.-]+:.*## ' Makefile | sed -E 's/^([a-z.-]+):.*## /\1\t/' | while IFS="$$(printf '\t')" read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
@@ -33,6 +35,9 @@ demo: $(STAMP) ## compile, run and explain a kernel, on the GPU if there is one
 test: $(STAMP) ## run all tests; says what it skipped and why
 	@echo "test: pytest"
 	@"$(PY)" -m pytest -q -n $(WORKERS) -rs $(PYTEST_FLAGS)
+
+coverage: $(STAMP) ## branch coverage of the tests over the package, by room; what of passes and lowering never runs
+	@"$(PY)" -m tests.measure_coverage --workers $(WORKERS) --output $(COVERAGE_OUTPUT) $(COVERAGE_FLAGS)
 
 fuzz: $(STAMP) ## random programs for every pass (FUZZ_SECONDS, 600), then 100,000 cases of the symbolic algebra
 	@"$(VENV)/bin/tilewright" fuzz --time $(FUZZ_SECONDS) --workers $(WORKERS) --corpus tests/corpus

@@ -14,6 +14,7 @@ from tilewright.api.tensor import Tensor
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.host.ops import AllocOp, DispatchOp, LaunchOp
 from tilewright.dialects.tile.compute import MmaOp, ReduceOp
+from tilewright.dialects.tile.structure import AllocOp as TileAllocOp
 from tilewright.dialects.tile.structure import ForOp, KernelOp
 from tilewright.lowering import pipelines
 from tilewright.lowering.lin_to_tile import LinToTilePass
@@ -84,6 +85,14 @@ def test_rows_that_are_known_to_be_short_stay_on_chip() -> None:
     # One walk for the maximum, one for the sum, one for the quotients.
     assert count(kernels(module)["main_0_looping"], ForOp) == 3
     assert count(module, DispatchOp) == 1
+
+
+def test_short_rows_share_a_block_as_far_as_there_are_rows() -> None:
+    """64 rows of 16 make a tile of 1024 elements; of the 3 along the last other dim it takes what covers them."""
+    (kernel,) = kernels(tiled(tw.softmax(take(64, 3, 16)))).values()
+    assert {op.res.type.sizes for op in kernel.walk() if isinstance(op, TileAllocOp) and op.res.type.rank == 3} == {
+        (1, 4, 16)
+    }
 
 
 def test_several_reduced_dims_are_a_nest() -> None:

@@ -160,6 +160,43 @@ LOOP = """simt.kernel @k(%p : !simt.global<i32>, %n : i32) threads 32 smem 0 gri
 }"""
 
 
+DIVISIONS = """
+simt.kernel @k(%p: !simt.global<TYPE>, %d: TYPE) threads 32 smem 0 grid [1] params [] {
+  %c0 = arith.constant 0 : i32
+  %seven = arith.constant 7 : TYPE
+  %r = simt.regs.alloc : !simt.regs<[1], TYPE>
+  %x = simt.regs.load %r[%c0]
+  %a = arith.OP %x, %seven : TYPE
+  simt.regs.store %a to %r[%c0]
+  %b = arith.OP %x, %d : TYPE
+  simt.regs.store %b to %r[%c0]
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("op", "kind", "sign", "by_value"),
+    [
+        ("divsi", "i32", "/", "tw_quotient<int>"),
+        ("remsi", "i32", "%", "tw_remainder<int>"),
+        ("divui", "i32", "/", "tw_quotient<unsigned int>"),
+        ("remui", "i32", "%", "tw_remainder<unsigned int>"),
+        ("divsi", "i16", "/", "tw_quotient<int>"),
+        ("remsi", "i8", "%", "tw_remainder<int>"),
+        ("divsi", "i64", "/", "tw_quotient<long long>"),
+    ],
+)
+def test_division_is_plain_by_a_constant_and_checked_otherwise(op: str, kind: str, sign: str, by_value: str) -> None:
+    """Narrow integers are divided in 32 bits, never in 64."""
+    text = DIVISIONS.replace("OP", op).replace("TYPE", kind)
+    (kernel,) = (o for o in parsed(text).walk() if isinstance(o, KernelOp))
+    lines = body(emit_kernel(kernel, "sm_80")).splitlines()
+    plain, checked = (line for line in lines if re.search(r" [/%] |tw_(quotient|remainder)", line))
+    assert re.findall(r" ([/%]) ", plain) == [sign]
+    assert "tw_" not in plain.partition(" = ")[2]
+    assert by_value in checked
+
+
 def test_loop_values_are_assigned_at_once() -> None:
     """Carried values that swap: the new ones are read before any is written."""
     (kernel,) = (op for op in parsed(LOOP).ops if isinstance(op, KernelOp))

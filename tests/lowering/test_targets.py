@@ -17,7 +17,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 import tilewright as tw
-from tests.lowering.support import kernel_text, lowered
+from tests.lowering.support import kernel_text, lowered, parsed
 from tests.lowering.toy_target import HEADER, OpenClTarget
 from tilewright import targets
 from tilewright.api.opt.main import main
@@ -218,6 +218,36 @@ def test_arrays_beyond_the_registers_are_remarked() -> None:
         assert remarks == []
         FewRegisters().source([kernel])
     assert re.search(r"remark: \[few\] \d+ registers for arrays alone, of 4: they spill", str(remarks[0]))
+
+
+ARRAYS = """
+simt.kernel @k() threads 32 smem 0 grid [1] params [] {
+  %a = simt.regs.alloc : !simt.regs<[5], f32>
+  %b = simt.regs.alloc : !simt.regs<[3], bf16>
+  %c = simt.regs.alloc : !simt.regs<[2, 3], i64>
+  %d = simt.regs.alloc : !simt.regs<[5], i8>
+}
+"""
+
+
+def test_arrays_take_registers_of_four_bytes() -> None:
+    """5 words, 6 bytes in 2, 48 bytes in 12, and 5 bytes in 2."""
+    (kernel,) = (op for op in parsed(ARRAYS).walk() if isinstance(op, KernelOp))
+    with collecting_remarks() as remarks:
+        Tiny(registers=20).check(kernel)
+        Tiny(registers=21).check(kernel)
+    assert [r.message for r in remarks] == ["21 registers for arrays alone, of 20: they spill"]
+
+
+@dataclass(frozen=True)
+class Tiny(OpenClTarget):
+    """Has a few registers."""
+
+    registers: int = 0
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(registers=self.registers)
 
 
 def test_an_op_without_an_entry_is_an_error_that_names_op_and_target() -> None:

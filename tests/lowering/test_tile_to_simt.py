@@ -148,6 +148,29 @@ def test_a_fully_unrolled_loop_is_static() -> None:
     assert str(loop.attributes["unroll"]) == "2 : i64"
 
 
+BLOCKS = """
+tile.kernel @k(%x: !tile.buf<[64], f32, global, #tile.strided<[1]>>, %y: !tile.buf<[64], f32, global, #tile.strided<[1]>>) grid (%i) = [1] threads 32 index_width 32 {{
+  tile.for %k = {first} to {last} step 4{unroll} {{
+    %t = tile.alloc : !tile.buf<[4], f32, fragment, #tile.distributed<threads [4] strides [1] vector [1]>>
+    tile.copy %x[%k] to %t bounds [proved] via thread width 1
+    tile.copy %t to %y[%k] bounds [proved] via thread width 1
+  }}
+}}
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize("unroll", ["", " unroll 1", " unroll 2", " unroll 3"])
+@pytest.mark.parametrize(("first", "last"), [(0, 0), (0, 1), (0, 4), (3, 10), (0, 9), (1, 13)])
+def test_a_loop_of_known_bounds_runs_as_often_as_a_range(first: int, last: int, unroll: str) -> None:
+    x, y = np.arange(1, 65, dtype=np.float32), np.zeros(64, np.float32)
+    expected = np.zeros(64, np.float32)
+    for k in range(first, last, 4):
+        expected[k : k + 4] = x[k : k + 4]
+    report = run(lowered(BLOCKS.format(first=first, last=last, unroll=unroll)), {}, [x, y])
+    assert report.diagnostics == []
+    np.testing.assert_array_equal(y, expected)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_the_lowered_kernel_reads_back(name: str) -> None:
     kernel = lowered(kernel_text(name))

@@ -54,7 +54,7 @@ HANDWRITTEN: Final = (
     Handwritten(
         "read-served-past-a-write",
         "passes/cse.py",
-        "            if may_write(op):\n                reads = _Scope(None)\n            continue\n",
+        "            reads = _Scope(None)\n            continue\n",
         "            continue\n",
         "a load after a store is taken for the load before it",
     ),

@@ -190,11 +190,15 @@ def _read(data: Path, tree: Path, into: CoverageMap) -> None:
     """Add what the processes of one run wrote."""
     # Coverage is needed to make a map, not to use one.
     from coverage import CoverageData
+    from coverage.exceptions import DataError
 
     lines: dict[str, dict[str, int]] = defaultdict(dict)
     for path in sorted(data.glob("coverage.*")):
         found = CoverageData(basename=str(path))
-        found.read()
+        try:
+            found.read()
+        except DataError:
+            continue  # of a process that a test ended before it had written
         for measured in found.measured_files():
             file = str(Path(measured).relative_to(tree / PACKAGE))
             for line, contexts in found.contexts_by_lineno(measured).items():

@@ -132,3 +132,25 @@ def test_an_op_without_declared_effects_stays() -> None:
     module = parse("sym.symbol @M\nsym.require M >= 4\nfunc.func private @f()\n")
     before = str(module)
     assert str(run(module, "canonicalize", "cse")) == before
+
+
+UNREAD = """
+sym.symbol @M
+func.func @f(%x: tensor<?xf32, #sym.dims<M>>, %s: f32) -> tensor<?xf32, #sym.dims<M>> {
+  %r = lin.map ins(%s, %x : f32, tensor<?xf32, #sym.dims<M>>) -> tensor<?xf32, #sym.dims<M>> {
+  ^bb0(%a: f32, %b: f32):
+    %n = arith.negf %b : f32
+    lin.yield %n : f32
+  }
+  func.return %r : tensor<?xf32, #sym.dims<M>>
+}
+"""
+
+
+def test_a_scalar_that_a_map_does_not_read_goes() -> None:
+    module = run(parse(UNREAD), "canonicalize")
+    (made,) = ops_named(module, "lin.map")
+    function = next(op for op in module.ops if isinstance(op, func.FuncOp))
+    assert list(made.operands) == [function.body.block.args[0]]
+    (negation,) = ops_named(module, "arith.negf")
+    assert list(negation.operands) == list(made.regions[0].block.args)

@@ -186,8 +186,10 @@ def test_an_output_that_is_an_input_is_read_before_it_is_written() -> None:
     execute(
         """
   %t = tile.alloc : !tile.buf<[3, 3], f32, fragment>
+  %s = tile.alloc : !tile.buf<[3, 3], f32, fragment>
   tile.copy %y[%zero, %zero] to %t bounds [proved, proved]
-  tile.map (d0, d1) ins(%t[d1, d0], %t[d0, d1]) outs(%t[d0, d1]) {
+  tile.copy %y[%zero, %zero] to %s bounds [proved, proved]
+  tile.map (d0, d1) ins(%s[d1, d0], %t[d0, d1]) outs(%t[d0, d1]) {
   ^bb0(%u : f32, %v : f32):
     %w = arith.subf %u, %v : f32
     tile.yield %w

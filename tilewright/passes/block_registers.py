@@ -27,7 +27,8 @@ class BlockRegistersPass(TilewrightPass):
     The copies that fill the operands and the mma move into `tile.for %kk = 0 to size step depth unroll n`, on fragments
     of `depth` elements along the summed dim: what a thread keeps of them are a few registers, reused for every
     accumulator it has. Relies on each operand being filled by one copy in the mma's block and read by nothing else,
-    from a buffer that nothing writes in between; other multiplications are left as they are.
+    from a buffer that nothing writes in between; other multiplications are left as they are, and kernels that
+    their author mapped to threads.
     """
 
     name = "block-registers"
@@ -38,7 +39,7 @@ class BlockRegistersPass(TilewrightPass):
         if self.depth < 1 or self.depth & (self.depth - 1):
             raise error_at(op, f"block-registers: expected a depth that is a power of two, got {self.depth}")
         for kernel in kernels_of(op):
-            for mma in [o for o in kernel.walk() if isinstance(o, MmaOp)]:
+            for mma in [o for o in kernel.walk() if isinstance(o, MmaOp)] if kernel.mapped is None else ():
                 self._split(mma)
 
     def _split(self, mma: MmaOp) -> None:

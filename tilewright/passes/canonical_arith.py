@@ -54,8 +54,7 @@ def replace_by_constant(op: Operation, value: int, rewriter: Rewriter) -> None:
     """Replace the single result of `op` by an integer constant of its type, wrapped to its width."""
     type_ = op.results[0].type
     width = width_of(type_)
-    if width is None:
-        raise ValueError(f"expected an integer or index type, got {type_}")
+    assert width is not None  # those who call it looked
     attribute = IntegerAttr(wrap(value, width), cast("IntegerType | IndexType", type_))
     rewriter.replace(op, arith.ConstantOp(attribute))
 
@@ -144,14 +143,9 @@ def fold_integer_cast(op: Operation, rewriter: Rewriter) -> None:
     source = op.operands[0]
     value = constant_integer(source)
     source_width = width_of(source.type)
-    target_width = width_of(op.results[0].type)
-    if source_width is None or target_width is None:
-        return
+    assert source_width is not None  # these ops take no vectors
     if value is not None:
         replace_by_constant(op, unsigned(value, source_width) if isinstance(op, arith.ExtUIOp) else value, rewriter)
-        return
-    if source.type == op.results[0].type:
-        rewriter.replace(op, (), (source,))
         return
     if isinstance(source, OpResult) and isinstance(source.op, arith.IndexCastOp | arith.ExtSIOp | arith.ExtUIOp):
         original = source.op.operands[0]

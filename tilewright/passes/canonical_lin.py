@@ -60,8 +60,7 @@ def fold_reduce_of_no_axis(op: ReduceOp, rewriter: Rewriter) -> None:
 def fold_identity_body(op: MapOp | GenericOp, rewriter: Rewriter) -> None:
     """An elementwise op that yields its argument, of the result's own type and in its own order, is that operand."""
     last = op.body.block.last_op
-    if last is None or not last.operands:
-        return
+    assert last is not None  # a body ends in a yield of one value
     yielded = last.operands[0]
     if not isinstance(yielded.owner, Block) or yielded.owner is not op.body.block:
         return

@@ -15,8 +15,7 @@ from tilewright.passes.rewriting import Pattern, Rewriter, pattern
 def _inline(op: Operation, block: Block, arguments: Sequence[SSAValue], rewriter: Rewriter) -> None:
     """Put the ops of a block that ends in `scf.yield` in the place of `op`, whose results become what it yields."""
     terminator = block.last_op
-    if not isinstance(terminator, scf.YieldOp):
-        return
+    assert isinstance(terminator, scf.YieldOp)  # the traits of `scf.if` and `scf.for` see to it
     rewriter.inline_block(block, InsertPoint.before(op), arguments)
     rewriter.replace(op, (), tuple(terminator.operands))
     rewriter.erase(terminator)
@@ -32,8 +31,7 @@ def fold_known_branch(op: scf.IfOp, rewriter: Rewriter) -> None:
     if not region.blocks:
         rewriter.erase(op)
         return
-    if len(region.blocks) == 1:
-        _inline(op, region.block, (), rewriter)
+    _inline(op, region.block, (), rewriter)
 
 
 @pattern(scf.ForOp)

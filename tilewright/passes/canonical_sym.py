@@ -84,8 +84,7 @@ def _fresh(base: str, taken: set[str]) -> str:
 def _declared(op: Operation) -> set[str]:
     """The symbols that the module declares."""
     module = op.get_toplevel_object()
-    if not isinstance(module, Operation):
-        return set()
+    assert isinstance(module, Operation)  # patterns are applied to ops inside one
     found: set[str] = set()
     for region in module.regions:
         for block in region.blocks:

@@ -68,6 +68,8 @@ class ChooseMmaPass(TilewrightPass):
         arch = "any" if kernel.arch is None else kernel.arch.data
         if arch != "sm_90a":
             return f"the kernel is for {arch}"
+        if kernel.mapped is not None:
+            return "its author mapped the kernel to threads"
         if products > 1:
             return f"the kernel has {products} products"
         lhs, rhs, acc = (buf(v) for v in (mma.lhs, mma.rhs, mma.acc))

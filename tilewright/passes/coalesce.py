@@ -10,10 +10,9 @@ from xdsl.dialects.builtin import ModuleOp
 from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.gathers import GatherOp
 from tilewright.dialects.tile.structure import KernelOp
-from tilewright.dialects.tile.types import distributed
 from tilewright.passes.core import TilewrightPass
 from tilewright.passes.element_size import bytes_of
-from tilewright.passes.layout_rewrite import spread_fragments, spread_of, thread_count
+from tilewright.passes.layout_rewrite import set_dist, spread_fragments, spread_of, thread_count
 from tilewright.passes.remarks import remark
 from tilewright.passes.thread_layout import fill_in_order, with_strides
 from tilewright.passes.thread_spread import spread_threads
@@ -36,7 +35,7 @@ class CoalescePass(TilewrightPass):
 
     Each iteration dim gets the bytes of the copies that are contiguous along it; thread numbers run fastest along the
     dim with most. Copies into shared memory are turned one by one. Relies on layouts from `map-threads`; a tensor whose
-    strides are unknown counts as row-major.
+    strides are unknown counts as row-major. Layouts of a kernel that its author mapped stay.
     """
 
     name = "coalesce"
@@ -45,7 +44,7 @@ class CoalescePass(TilewrightPass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in kernels_of(op):
             threads = thread_count(kernel)
-            if threads is None:
+            if threads is None or kernel.mapped is not None:
                 continue
             scopes, dims = KernelScopes(kernel), iteration_dims(kernel)
             self._turn_fragments(kernel, dims, scopes, threads)
@@ -90,4 +89,4 @@ def _turn_copy(copy: CopyOp | GatherOp, d: int | None, threads: int) -> None:
         return
     order = [d, *(e for e in reversed(range(len(sizes))) if e != d)]
     counts = fill_in_order(sizes, order, threads)
-    copy.properties["dist"] = distributed(with_strides(counts, [1] * len(sizes), order))
+    set_dist(copy, with_strides(counts, [1] * len(sizes), order))

@@ -11,7 +11,7 @@ from xdsl.ir import Block, Operation, Region
 from xdsl.traits import IsolatedFromAbove, IsTerminator
 
 from tilewright.passes.core import TilewrightPass
-from tilewright.passes.effects import is_dead, is_pure, may_write, only_reads
+from tilewright.passes.effects import is_dead, is_pure, only_reads
 
 
 @dataclass(frozen=True)
@@ -101,8 +101,7 @@ def _simplify_block(block: Block, scope: _Scope) -> bool:
         elif only_reads(op):
             table = reads
         else:
-            if may_write(op):
-                reads = _Scope(None)
+            reads = _Scope(None)
             continue
         if any(len(region.blocks) > 1 for region in op.regions):
             continue

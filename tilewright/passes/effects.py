@@ -44,18 +44,13 @@ def is_pure(op: Operation) -> bool:
 
 def only_reads(op: Operation) -> bool:
     """Whether the op certainly does nothing but read memory, or nothing at all."""
-    if _class_is_pure(type(op)):
-        return True
     effects = get_effects(op)
     return effects is not None and all(effect.kind is MemoryEffectKind.READ for effect in effects)
 
 
 def may_write(op: Operation) -> bool:
     """Whether memory may be other after the op than before; true for an op of unknown effects."""
-    if _class_is_pure(type(op)):
-        return False
-    effects = get_effects(op)
-    return effects is None or any(effect.kind is not MemoryEffectKind.READ for effect in effects)
+    return not only_reads(op)
 
 
 def is_dead(op: Operation) -> bool:

@@ -235,8 +235,6 @@ class Plan:
         """Put op number i into the groups of the values that it reads, the latest first, where that is one kernel."""
         producers = sorted({self.unit[p] for p in self.graph.needs[i]}, key=lambda u: -self.members[u][-1])
         for unit in producers:
-            if unit == self.unit[i]:
-                continue
             first = self.graph.ops[unit]
             if not isinstance(first, GenericOp) or first is self.alone:
                 continue

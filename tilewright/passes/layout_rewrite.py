@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
 
+from tilewright.dialects.tile.copies import CopyOp
+from tilewright.dialects.tile.gathers import GatherOp
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType, DimDistribution, MixedDistribution, distributed
 from tilewright.passes.tile_analysis import IterationDims, buf
@@ -22,10 +24,32 @@ def set_type(value: SSAValue, type_: BufType) -> None:
 
 
 def spread_fragments(dims: IterationDims, spread: Sequence[DimDistribution]) -> None:
-    """Writes the layout of every fragment from one distribution an iteration dim."""
+    """Writes the layout of every fragment from one distribution an iteration dim.
+
+    Copies of a fragment that gets another layout lose their widths, which went by the old one.
+    """
     for fragment, own in dims.dims.items():
         layout = distributed([ALONE if d is None else _fitting(spread[d], dims.sizes[d]) for d in own])
-        set_type(fragment, buf(fragment).with_layout(layout))
+        if buf(fragment).layout != layout:
+            set_type(fragment, buf(fragment).with_layout(layout))
+            for use in fragment.uses:
+                if isinstance(use.operation, CopyOp):
+                    drop_widths(use.operation)
+
+
+def set_dist(copy: CopyOp | GatherOp, dims: Sequence[DimDistribution]) -> None:
+    """Writes which thread moves what; widths that went by another distribution go."""
+    layout = distributed(dims)
+    if copy.dist != layout:
+        copy.properties["dist"] = layout
+        if isinstance(copy, CopyOp):
+            drop_widths(copy)
+
+
+def drop_widths(copy: CopyOp) -> None:
+    """Leaves open how wide a copy's accesses are."""
+    for word in ("width", "along", "store_width"):
+        copy.properties.pop(word, None)
 
 
 def _fitting(dim: DimDistribution, size: int) -> DimDistribution:

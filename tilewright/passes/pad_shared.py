@@ -96,23 +96,18 @@ class PadSharedPass(TilewrightPass):
             return
         type_ = alloc.type
         size = bytes_of(type_.element)
-        plain, best, least = None, None, 0.0
-        for strides in candidates(type_.sizes):
-            cost = sum(a.cost(strides, size) for a in accesses)
-            if best is None or cost < least:
-                best, least = strides, cost
-            plain = plain or (strides, cost)
-        if best is None or plain is None:
-            return
+        priced = [(strides, sum(a.cost(strides, size) for a in accesses)) for strides in candidates(type_.sizes)]
+        plain, plain_cost = priced[0]
+        best, least = min(priced, key=lambda entry: entry[1])  # the first of equals
         set_type(alloc.res, type_.with_layout(strided(best)))
         for access in accesses:
             apply_width(access, best, size, alloc.res)
         conflicts = sum(extra_wavefronts(a, best, size) for a in accesses)
-        if best != plain[0]:
+        if best != plain:
             remark(
                 alloc,
                 self.name,
-                f"strides {list(best)} for {list(type_.sizes)}: cost {least:g} instead of {plain[1]:g}",
+                f"strides {list(best)} for {list(type_.sizes)}: cost {least:g} instead of {plain_cost:g}",
             )
         elif conflicts:
             remark(

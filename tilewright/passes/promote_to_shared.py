@@ -34,7 +34,7 @@ class PromoteToSharedPass(TilewrightPass):
 
     Two reasons: the fragment is an operand of `tile.mma`, so that many threads read each element; or the tensor is
     contiguous along another dim than the kernel's result (a transpose), so that a direct read would not be coalesced.
-    Relies on free tile IR; barriers come later.
+    Relies on free tile IR; barriers come later. A kernel that its author mapped to threads stays as it is.
     """
 
     name = "promote-to-shared"
@@ -42,6 +42,8 @@ class PromoteToSharedPass(TilewrightPass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in kernels_of(op):
+            if kernel.mapped is not None:
+                continue
             dims, scopes = iteration_dims(kernel), KernelScopes(kernel)
             fast = result_fast_dim(kernel, dims, scopes)
             for gather in list(gathers(kernel)):

@@ -13,7 +13,7 @@ from tilewright.dialects.sym.index import dim, members, name_of, offset
 from tilewright.dialects.tile.compute import MapOp, ReduceOp
 from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.gathers import GatherOp
-from tilewright.passes.core import TilewrightPass, error_at
+from tilewright.passes.core import TilewrightPass
 from tilewright.passes.remarks import remark
 from tilewright.passes.tile_analysis import KernelScopes, buf, global_side, kernels_of
 
@@ -80,8 +80,7 @@ def prove_gather(op: GatherOp, scopes: KernelScopes, pass_name: str) -> None:
     left = [f"dim {d}" for d, w in enumerate(words) if w == "clip"] + [f"tile dim {d}" for d in kept]
     remark(op, pass_name, f"masked along {', '.join(left)}" if left else "no mask needed")
     block = op.parent
-    if block is None:
-        raise error_at(op, "prove-bounds: expected an op inside a kernel")
+    assert block is not None
     block.insert_op_before(op.with_masks(words, kept), op)
     op.detach()
     op.erase()
@@ -120,8 +119,7 @@ def _replace(op: MapOp | ReduceOp, kept: dict[int, SSAValue]) -> None:
     new.attributes.update(op.attributes)
     new.location = op.location
     block = op.parent
-    if block is None:
-        raise error_at(op, "prove-bounds: expected an op inside a kernel")
+    assert block is not None
     block.insert_op_before(new, op)
     op.detach()
     op.erase()

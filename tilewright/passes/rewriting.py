@@ -61,9 +61,6 @@ class Pattern(Generic[_OpCoT]):
     op_classes: tuple[type[Operation], ...]
     rewrite: Callable[[Any, Rewriter], None]
 
-    def __call__(self, op: Operation, rewriter: Rewriter) -> None:
-        self.rewrite(op, rewriter)
-
 
 def pattern(
     *op_classes: type[_OpT],
@@ -103,10 +100,8 @@ class _Driver:
 
     def patterns_of(self, op_class: type[Operation]) -> tuple[Pattern[Operation], ...]:
         """The patterns for a class of ops, in the order in which they were given."""
-        found = self.by_class.get(op_class)
-        if found is None:
-            found = tuple(p for p in self.patterns if issubclass(op_class, p.op_classes))
-            self.by_class[op_class] = found
+        found = tuple(p for p in self.patterns if issubclass(op_class, p.op_classes))
+        self.by_class[op_class] = found
         return found
 
     def push(self, op: Operation) -> None:

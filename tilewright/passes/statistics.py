@@ -61,11 +61,6 @@ def current_pass() -> str | None:
     return _running.get()
 
 
-def is_collecting() -> bool:
-    """Whether anyone counts; for statistics that cost something to compute."""
-    return _counts.get() is not None
-
-
 def count_statistic(pass_name: str, statistic: str, n: int = 1) -> None:
     """Add `n` to a statistic of a pass."""
     counts = _counts.get()

@@ -226,11 +226,6 @@ def global_side(copy: CopyOp) -> tuple[SSAValue, list[SSAValue]] | None:
     return None
 
 
-def other_side(copy: CopyOp, value: SSAValue) -> SSAValue:
-    """The buffer of a copy that is not `value`."""
-    return copy.target if copy.source is value else copy.source
-
-
 def contiguous_dim(copy: CopyOp, scopes: KernelScopes) -> int | None:
     """The dim along which a copy's global buffer is contiguous for certain; None for rank 0.
 

@@ -48,8 +48,9 @@ class VectorisePass(TilewrightPass):
     A copy is moved `width` elements at a time along a dim of stride 1 when width divides the other strides, the offsets
     and the size (where it is clipped), and the base address is a multiple of the access. The fragments' layouts get
     that many neighbouring elements a thread; fewer where others of the kernel's copies move single elements along the
-    dim. A product's accumulators get them too, for wide reads of shared memory.
-    Relies on layouts from `map-threads`, and on facts that a variant assumes.
+    dim. A product's accumulators get them too, for wide reads of shared memory. Relies on layouts from `map-threads`,
+    and on facts that a variant assumes. Where the author mapped the kernel, a width that is open becomes what the
+    layout allows.
     """
 
     name = "vectorise"
@@ -64,6 +65,11 @@ class VectorisePass(TilewrightPass):
             if threads is None:
                 continue
             scopes, dims = KernelScopes(kernel), iteration_dims(kernel)
+            if kernel.mapped is not None:
+                for copy in copies(kernel):
+                    if "global" in copy.spaces and copy.by_threads and copy.width is None:
+                        self._fit(copy, scopes)
+                continue
             self._widen_fragments(kernel, dims, scopes, threads)
             for copy in copies(kernel):
                 if "global" in copy.spaces and "fragment" not in copy.spaces and copy.by_threads:
@@ -107,6 +113,21 @@ class VectorisePass(TilewrightPass):
             if vector > 1:
                 set_width(copy, vector, axis)
                 remark(copy, self.name, f"accesses of {vector} elements along dim {axis}")
+
+    def _fit(self, copy: CopyOp, scopes: KernelScopes) -> None:
+        """The width of a copy, as its distribution is."""
+        layout = copy.distribution
+        if layout is None:
+            return
+        for axis in reversed(range(copy.tile_type.rank)):
+            width = fitting_width(provable_width(copy, axis, scopes, self.access_bytes), layout.dims[axis].vector)
+            if width > 1:
+                if "fragment" in copy.spaces:
+                    set_width(copy, width, axis)
+                else:
+                    set_widths(copy, width, shared_width(copy, axis, scopes, width), axis)
+                remark(copy, self.name, f"accesses of {width} elements along dim {axis}")
+                return
 
     def _widen_staging(self, copy: CopyOp, scopes: KernelScopes) -> None:
         """A copy into shared memory: its own distribution gets the vectors."""

@@ -43,7 +43,7 @@ LEVELS: dict[str, Level] = {
     "tile": Level(
         top=_names("sym", "tile", "host"),
         checked=_names("tile"),
-        body=_names("sym", "tile", "scf.if", "scf.yield", "arith", "math"),
+        body=_names("sym", "tile", "arith", "math"),
     ),
     "simt": Level(
         top=_names("sym", "simt", "host"),

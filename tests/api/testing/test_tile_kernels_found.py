@@ -159,9 +159,9 @@ FOUND["both operands of a product are one fragment"] = program(
 )
 REFUSED = {
     # What a thread writes here, another one had to read before.
-    "a fragment turned in place": ("%f[d1, d0]", "%f[d0, d1]", "expected an output that is read at"),
+    "a fragment turned in place": ("%f[d1, d0]", "%f[d0, d1]", "expected an output to be read where it is written"),
     # Which value stays is decided by no thread alone.
-    "an output that lacks a dim": ("%f[d0, d1]", "%g[d0]", "expected an output with all iteration dims"),
+    "an output that lacks a dim": ("%f[d0, d1]", "%g[d0]", "expected an output to run along every iteration dim"),
 }
 
 

@@ -72,3 +72,29 @@ func.func @contradiction(%a: tensor<?xf32, #sym.dims<S0>>) {
   sym.require S0 == S1
   func.return
 }
+
+// -----
+
+// The verifier cannot tell while the operand's size is open.
+sym.symbol @M
+func.func @stated_rank(%a: tensor<?x4xf32, #sym.dims<M, 4>>) {
+  %t = lin.transpose %a perm [1, 0] : tensor<?x4xf32, #sym.dims<M, 4>> -> tensor<4x?xf32>
+  // expected-error@below {{lin.transpose: expected rank 2, got stated rank 1}}
+  %u = lin.transpose %t perm [1, 0] : tensor<4x?xf32> -> tensor<?xf32>
+  func.return
+}
+
+// -----
+
+sym.symbol @M
+// expected-error@below {{result 0 of @declared: expected a #sym.dims encoding on a tensor with '?' sizes, got tensor<?xf32>}}
+func.func private @declared(tensor<?xf32, #sym.dims<M>>) -> tensor<?xf32>
+
+// -----
+
+// expected-error@below {{@blocks: expected one block, got 2}}
+func.func @blocks(%a: f32) -> f32 {
+  func.return %a : f32
+^bb1:
+  func.return %a : f32
+}

@@ -57,3 +57,32 @@ tile.kernel @single(%y: !tile.buf<[], f32, global, #tile.strided<[]>>) grid () =
   tile.fill %f with 1.0 : f32
   tile.copy %f to %y
 }
+
+// What an author wrote stays where the kernel says that it is mapped; copies without a distribution get one.
+// CHECK-LABEL: tile.kernel @mapped
+// CHECK-SAME: threads 32 mapped
+// CHECK: %f = tile.alloc : !tile.buf<[64], f32, fragment, #tile.distributed<threads [32] strides [1] vector [2]>>
+// CHECK: tile.copy %s to %f via thread width 2
+// CHECK: tile.copy %s to %y bounds [clip] dist #tile.distributed<threads [32] strides [1] vector [1]>
+tile.kernel @mapped(%x: !tile.buf<[N], f32, global, #tile.strided<[1]>>, %y: !tile.buf<[N], f32, global, #tile.strided<[1]>>) grid () = [] threads 32 mapped {
+  %s = tile.alloc : !tile.buf<[64], f32, shared, #tile.strided<[1]>>
+  tile.copy %x to %s bounds [clip] other 0.0 : f32 via thread width 1 dist #tile.distributed<threads [16] strides [2] vector [2]>
+  %f = tile.alloc : !tile.buf<[64], f32, fragment, #tile.distributed<threads [32] strides [1] vector [2]>>
+  tile.copy %s to %f via thread width 2
+  tile.copy %f to %y bounds [clip]
+  tile.copy %s to %y bounds [clip]
+}
+
+// Else the layouts are chosen anew, and what was written for the old ones goes.
+// CHECK-LABEL: tile.kernel @not_mapped
+// CHECK-SAME: threads 32 {
+// CHECK: tile.copy %x to %s bounds [clip] other 0.000000e+00 : f32 via thread dist #tile.distributed<threads [32] strides [1] vector [1]>
+// CHECK: %f = tile.alloc : !tile.buf<[64], f32, fragment, #tile.distributed<threads [32] strides [1] vector [1]>>
+// CHECK: tile.copy %s to %f via thread{{$}}
+tile.kernel @not_mapped(%x: !tile.buf<[N], f32, global, #tile.strided<[1]>>, %y: !tile.buf<[N], f32, global, #tile.strided<[1]>>) grid () = [] threads 32 {
+  %s = tile.alloc : !tile.buf<[64], f32, shared, #tile.strided<[1]>>
+  tile.copy %x to %s bounds [clip] other 0.0 : f32 via thread width 1 dist #tile.distributed<threads [16] strides [2] vector [2]>
+  %f = tile.alloc : !tile.buf<[64], f32, fragment, #tile.distributed<threads [32] strides [1] vector [2]>>
+  tile.copy %s to %f via thread width 2
+  tile.copy %f to %y bounds [clip]
+}

@@ -57,3 +57,27 @@ tile.kernel @staged(%x: !tile.buf<[M, N], bf16, global, #tile.strided<[N, 1]>>, 
   %f = tile.alloc : !tile.buf<[32, 64], bf16, fragment>
   tile.copy %s to %f
 }
+
+// A mapped kernel keeps its layouts: a width that is open becomes what they allow, one that is written stays.
+// CHECK-LABEL: tile.kernel @mapped
+// CHECK: tile.copy %x to %f bounds [proved] width 2
+// CHECK: tile.copy %f to %y bounds [proved] width 1
+// CHECK: tile.copy %x to %s bounds [proved] width 4 store_width 4 dist
+tile.kernel @mapped(%x: !tile.buf<[64], f32, global, #tile.strided<[1]>>, %y: !tile.buf<[64], f32, global, #tile.strided<[1]>>) grid () = [] threads 32 mapped bases [0, 0] {
+  %f = tile.alloc : !tile.buf<[64], f32, fragment, #tile.distributed<threads [32] strides [1] vector [2]>>
+  tile.copy %x to %f bounds [proved]
+  tile.copy %f to %y bounds [proved] width 1
+  %s = tile.alloc : !tile.buf<[64], f32, shared, #tile.strided<[1]>>
+  tile.copy %x to %s bounds [proved] dist #tile.distributed<threads [16] strides [2] vector [4]>
+}
+
+// Both sides of a copy of what is laid out by hand: along dim 0 shared memory is contiguous and global memory is not.
+// CHECK-LABEL: tile.kernel @turned
+// CHECK: tile.copy %s to %y bounds [proved, proved] width 1 store_width 4 dist
+// CHECK: tile.copy %r to %y bounds [proved, proved] width 2 store_width 4 dist
+tile.kernel @turned(%y: !tile.buf<[16, 16], f32, global, #tile.strided<[16, 1]>>) grid () = [] bases [0] {
+  %s = tile.alloc : !tile.buf<[16, 16], f32, shared, #tile.strided<[1, 16]>>
+  %r = tile.alloc : !tile.buf<[16, 16], f32, shared, #tile.strided<[18, 1]>>
+  tile.copy %s to %y bounds [proved, proved]
+  tile.copy %r to %y bounds [proved, proved]
+}

@@ -6,11 +6,17 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.passes.support import parse
+from tests.passes.support import CONTEXT, parse
 from tests.passes.tile.programs import CASES
 from tests.passes.tile.support import Lowering, to_simt, without
+from tilewright.dialects.tile.copies import CopyOp
+from tilewright.dialects.tile.types import DimDistribution
+from tilewright.lowering import pipelines
 from tilewright.passes.bank_conflicts import wavefronts
 from tilewright.passes.finish_schedule import row_major
+from tilewright.passes.pad_shared import Access, static_trips
+from tilewright.passes.pipeline import run_pipeline
+from tilewright.passes.remarks import collecting_remarks
 from tilewright.runtime.sim.report import SiteCounts
 
 SQUARE = {"M": 64, "N": 96}
@@ -133,6 +139,66 @@ def test_where_no_pitch_helps_a_remark_says_so() -> None:
     # 32 x 32 x 32 words, 31 wavefronts too many for each 32 of them.
     message = pad_shared_says((32, 32, 32), "threads [32, 1, 1] strides [1, 32, 32] vector [1, 1, 1]")
     assert message == f"no pitch helps: {32 * 32 * 31} extra wavefronts a tile remain at strides [1024, 32, 1]"
+
+
+@pytest.mark.parametrize(
+    ("strides", "expected"),
+    [((40, 1), 4), ((36, 1), 4), ((34, 1), 2), ((33, 1), 1), ((1, 32), 1), ((132, 33, 1), 1), ((66, 36, 1), 2)],
+)
+def test_an_access_is_as_wide_as_every_stride_allows(strides: tuple[int, ...], expected: int) -> None:
+    """Whichever row it is in, four f32 that are read at once begin at a multiple of 16 bytes."""
+    along = len(strides) - 1
+    dims = tuple(DimDistribution(1, 1, 4 if d == along else 1) for d in range(len(strides)))
+    access = Access(None, dims, (32,) * len(strides), along, 1, (32,) * len(strides))  # pyright: ignore[reportArgumentType]  # the copy is not asked
+    assert access.width(strides, 4) == expected
+
+
+LOOPS = """
+tile.kernel @k(%x: !tile.buf<[64], f32, global, #tile.strided<[1]>>, %y: !tile.buf<[64], f32, global, #tile.strided<[1]>>) grid (%i) = [1] threads 32 index_width 32 {
+  %t = tile.alloc : !tile.buf<[4], f32, fragment>
+  tile.for %k = 0 to 10 step 4 {
+    tile.for %l = 1 to 6 step 1 {
+      tile.copy %x[%k] to %t bounds [proved]
+    }
+    tile.for %l = 3 to 3 step 1 {
+      tile.copy %t to %y[%k] bounds [proved]
+    }
+  }
+}
+"""  # noqa: E501
+
+
+def test_how_often_loops_run_a_copy() -> None:
+    """What never runs counts once, so that it has a price at all."""
+    copies = [op for op in parse(LOOPS).walk() if isinstance(op, CopyOp)]
+    assert [static_trips(copy) for copy in copies] == [len(range(0, 10, 4)) * len(range(1, 6)), len(range(0, 10, 4))]
+
+
+ROWS = """
+sym.symbol @M
+sym.symbol @N
+tile.kernel @k(%x: !tile.buf<[M, N], f32, global, #tile.strided<[N, 1]>>, %y: !tile.buf<[M, N], bf16, global, #tile.strided<[N, 1]>>) grid (%i, %j) = [M ceildiv 16, N ceildiv 128] threads 256 index_width 32 {
+  %m0 = sym.apply 16*i where i = %i
+  %n0 = sym.apply 128*i where i = %j
+  %t = tile.alloc : !tile.buf<[16, 128], f32, fragment>
+  tile.copy %x[%m0, %n0] to %t bounds [clip, clip] other 0.0 : f32
+  %f = tile.alloc : !tile.buf<[16, 128], bf16, fragment>
+  tile.map (d0, d1) ins(%t[d0, d1]) outs(%f[d0, d1]) {
+  ^bb0(%p: f32):
+    %q = arith.truncf %p : f32 to bf16
+    tile.yield %q
+  }
+  tile.copy %f to %y[%m0, %n0] bounds [clip, clip]
+}
+"""  # noqa: E501
+
+
+def test_threads_run_along_the_dim_of_most_bytes_and_a_remark_counts_them() -> None:
+    module = parse(ROWS)
+    with collecting_remarks() as remarks:
+        run_pipeline(module, CONTEXT, pipelines.make_passes(("map-threads", "coalesce")))
+    messages = [r.message for r in remarks if r.pass_name == "coalesce"]
+    assert messages == [f"threads run along iteration dim 1: {16 * 128 * (4 + 2)} bytes a tile"]
 
 
 @pytest.mark.parametrize(

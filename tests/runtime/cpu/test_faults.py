@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import mmap
 import re
+from itertools import groupby, pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -159,3 +162,25 @@ def test_threads_that_have_ended_count_at_no_barrier() -> None:
     """A barrier of those threads that are left, as the hardware has it."""
     op = Sim().kernel(HEAD + BRANCHES.replace("YES", "").replace("NO", "simt.barrier"), "", 64)
     built([op])[0].launch([], [], 3)
+
+
+def guard_pages() -> list[int]:
+    """Where this process has single pages that nothing may touch."""
+    found: list[int] = []
+    for line in Path("/proc/self/maps").read_text(encoding="ascii").splitlines():
+        where, rights = line.split()[:2]
+        first, last = (int(n, 16) for n in where.split("-"))
+        if rights == "---p" and last - first == mmap.PAGESIZE:
+            found.append(first)
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="tells no mappings")
+def test_a_page_that_nothing_may_touch_lies_below_the_stack_of_every_thread() -> None:
+    """An overflow ends the process at once, in place of changing what lies there: also for the first thread."""
+    threads = 1024
+    built([Sim().kernel("simt.barrier", "", threads)])[0].launch([], [], 1, workers=1)
+    pages = guard_pages()
+    steps = [b - a for a, b in pairwise(pages)]
+    longest = max(len(list(run)) + 1 for _, run in groupby(steps))
+    assert longest >= threads

@@ -27,7 +27,7 @@ class HostTimer:
     def estimate(self, call: Call) -> float:
         """The second of two calls."""
         call()
-        return self.cold(call)
+        return self.cold(call)[0]
 
     def repeat(self, call: Call, calls: int) -> Repeated:
         """A loop."""
@@ -40,18 +40,18 @@ class HostTimer:
 
     def back_to_back(self, turns: Sequence[Repeated]) -> list[float]:
         """One turn after the other."""
-        return [self.cold(turn.run) for turn in turns]
+        return [self.cold(turn.run)[0] for turn in turns]
 
     def after_idle(self, turn: Repeated, idle: float) -> float:
         """The gap, then the turn."""
         time.sleep(idle)
-        return self.cold(turn.run)
+        return self.cold(turn.run)[0]
 
-    def cold(self, call: Call) -> float:
+    def cold(self, call: Call) -> tuple[float, bool]:
         """One call."""
         started = time.perf_counter()
         call()
-        return max(1e-9, time.perf_counter() - started)
+        return max(1e-9, time.perf_counter() - started), True
 
 
 class HostLab:

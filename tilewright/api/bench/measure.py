@@ -12,9 +12,12 @@ import random
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from tilewright.api.bench.shapes import Mode
+
+MOST_WARM_ROUNDS: Final = 50
+"""Of tiny products: so many turns are queued at most before those that count."""
 
 Call = Callable[[], object]
 """One product of one system, queued."""
@@ -27,7 +30,8 @@ class Repeated:
     run: Call
     calls: int
     how: str
-    """`graph`: a replay of a CUDA graph; `launches`: one launch after the other; `loop`: on the host."""
+    """`graph`: a replay of a CUDA graph; `launches`: one launch after the other; `loop`: on the host. In cold mode with
+    the number of samples, if any, that the host was late with, which hold its time too."""
 
 
 class Timer(Protocol):
@@ -49,8 +53,8 @@ class Timer(Protocol):
         """Time of a turn that an idle gap of so many seconds goes before."""
         ...
 
-    def cold(self, call: Call) -> float:
-        """Time of one call with nothing of its operands in the L2 cache."""
+    def cold(self, call: Call) -> tuple[float, bool]:
+        """(time of one call with nothing of its operands in the L2 cache, whether the host was quick enough for it)."""
         ...
 
 
@@ -62,6 +66,8 @@ class Settings:
     cold_rounds: int = 7
     sustained: float = 0.010
     """Length of a turn in sustained mode."""
+    warm: float = 0.2
+    """How long turns go on before those that count in sustained mode, so that clocks and temperature meet the load."""
     burst: float = 0.001
     """Length of a turn in burst mode."""
     idle: float = 0.020
@@ -121,19 +127,26 @@ def measure(
     for mode in modes:
         samples: dict[str, list[float]] = {name: [] for name in calls}
         if mode == "cold":
+            late = dict.fromkeys(calls, 0)
             for order in orders(settings.cold_rounds):
                 for name in order:
-                    samples[name].append(timer.cold(calls[name]))
-            found[mode] = {name: Timing(tuple(s), 1, "launches") for name, s in samples.items()}
+                    seconds, in_time = timer.cold(calls[name])
+                    samples[name].append(seconds)
+                    late[name] += not in_time
+            found[mode] = {
+                name: Timing(tuple(s), 1, f"launches, {late[name]} late" if late[name] else "launches")
+                for name, s in samples.items()
+            }
             continue
         ready = turns(settings.sustained if mode == "sustained" else settings.burst)
         rounds = orders(settings.rounds)
         if mode == "sustained":
-            # The first round is not counted: the clocks have not met this load yet.
-            first = orders(1)[0]
-            sequence = [*first, *(name for order in rounds for name in order)]
-            times = timer.back_to_back([ready[name] for name in sequence])[len(first) :]
-            named = zip(sequence[len(first) :], times, strict=True)
+            a_round = sum(each.calls * guesses[name] for name, each in ready.items())
+            warm = orders(min(MOST_WARM_ROUNDS, max(1, math.ceil(settings.warm / a_round))))
+            sequence = [name for order in (*warm, *rounds) for name in order]
+            times = timer.back_to_back([ready[name] for name in sequence])
+            skipped = len(warm) * len(calls)
+            named = zip(sequence[skipped:], times[skipped:], strict=True)
         else:
             named = ((name, timer.after_idle(ready[name], settings.idle)) for order in rounds for name in order)
         for name, seconds in named:

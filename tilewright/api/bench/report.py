@@ -35,8 +35,8 @@ tilewright bench report benchmarks/results -o docs/performance.md
   a turn that could not be captured is marked `launches`. Within a turn operands stay in the L2 cache if they fit.
 - *cold*: single launches with the L2 cache flushed, queued while the flush runs. Such a figure holds a few microseconds
   between two events for every system alike, which draws the ratios of tiny products towards 1.
-- cuBLAS is `torch.mm(a, b, out=c)` with TF32 off. Triton is the kernel of its tutorial with six fixed configurations,
-  of which the quickest for each shape counts.
+- cuBLAS is `torch.mm(a, b, out=c)` with TF32 off, torch's other settings as they come. Triton is the kernel of its
+  tutorial with six fixed configurations, of which the quickest for each shape counts.
 - Of the set *fused*, `tilewright` is `cast(gelu(float(a @ b) + float(bias)))` in one kernel, `tilewright-plain` is the
   product alone, and `torch-eager` is `gelu(addmm(bias, a, b))`.
 - Each result is compared once a shape, in the relative Frobenius norm: bf16 and f16 with torch in float32 (bounds 2e-3

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Final
 
 from tilewright.api.bench.lab import Lab, bound_of
 from tilewright.api.bench.measure import Settings, measure
@@ -14,6 +16,8 @@ from tilewright.api.bench.records import OURS, Record, Results, load
 from tilewright.api.bench.shapes import MODES, Item
 from tilewright.api.bench.summary import speed
 from tilewright.diagnostics import TilewrightError
+
+LONGEST_NAME: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +34,11 @@ class Plan:
 
 
 def file_name(sets: Sequence[str], dtypes: Sequence[str], part: tuple[int, int]) -> str:
-    """Name of a part's file."""
-    what = "+".join(dict.fromkeys(sets)).replace("^", "")
-    return f"gemm-{what}-{'+'.join(dict.fromkeys(dtypes))}-{part[0]}of{part[1]}.json"[-200:]
+    """Name of a part's file, in letters, digits, `-`, `_` and `.`; many shapes are named by a hash."""
+    what = "_".join(dict.fromkeys(sets)).replace("^3", "cubed")
+    if len(what) > LONGEST_NAME:
+        what = hashlib.sha256(what.encode()).hexdigest()[:12]
+    return f"gemm-{what}-{'_'.join(dict.fromkeys(dtypes))}-{part[0]}of{part[1]}.json"
 
 
 def run(
@@ -77,8 +83,11 @@ def run(
 
 def measure_item(lab: Lab, item: Item, settings: Settings) -> Record:
     """One item, from operands to timings."""
-    prepared = lab.prepare(item)
-    found = measure(lab.timer, prepared.calls, MODES[item.set], settings, item.key) if prepared.calls else {}
+    try:
+        prepared = lab.prepare(item)
+        found = measure(lab.timer, prepared.calls, MODES[item.set], settings, item.key) if prepared.calls else {}
+    except RuntimeError as problem:  # torch's word for too little memory, and for a GPU that failed
+        raise TilewrightError(f"bench gemm: {item.key}: {' '.join(str(problem).split())[:300]}") from problem
     return Record(item, bound_of(item), {**found}, prepared.errors, prepared.notes, prepared.compile_seconds)
 
 

@@ -146,7 +146,7 @@ class TorchLab:
             except Exception as problem:  # Triton and torch raise what they like: too little shared memory, and so on
                 text = problem.message if isinstance(problem, TilewrightError) else str(problem)
                 failure = f"{type(problem).__name__}: {' '.join(text.split())}"[:300]
-                self._check_device(f"{system} {name}: {failure}")
+                self._check_device(f"{system}{name and ' '}{name}: {failure}")
                 continue
             if best is None or seconds < best[0]:
                 best = seconds, name, call

@@ -25,8 +25,6 @@ class TorchTimer:
         self._torch = torch
         self.stream = torch.cuda.Stream()
         self._cover = torch.empty(COVER_BYTES, dtype=torch.int8, device="cuda")
-        self.late_samples = 0
-        """Single calls that were still being queued when the device was through with the cover."""
 
     def estimate(self, call: Call) -> float:
         """Mean of some calls in a row after warming up."""
@@ -66,17 +64,17 @@ class TorchTimer:
             self._cover.zero_()
             return self._between(turn.run)[0]
 
-    def cold(self, call: Call) -> float:
-        """One launch behind the cover, which leaves nothing of the operands in the L2 cache."""
+    def cold(self, call: Call) -> tuple[float, bool]:
+        """One launch behind the cover, which leaves nothing of the operands in the L2 cache; tried again when the
+        device was through with the cover before the launch was queued."""
         with self._torch.cuda.stream(self.stream):
+            found = 0.0, False
             for _ in range(COLD_TRIES):
                 self._cover.zero_()
-                seconds, in_time = self._between(call)
-                if in_time:
-                    return seconds
-            self.late_samples += 1
-            self._cover.zero_()
-            return self._between(call)[0]
+                found = self._between(call)
+                if found[1]:
+                    break
+        return found
 
     def _between(self, work: Callable[[], object]) -> tuple[float, bool]:
         """(time that the device takes for what `work` queues, whether it was queued before the device got there)."""

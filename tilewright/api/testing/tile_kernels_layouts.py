@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hypothesis import strategies as st
+from xdsl.dialects.builtin import UnitAttr
 
 from tilewright.api.testing.execute import context
 from tilewright.api.testing.tile_kernels import TileProgram, tile_kernels
@@ -14,14 +15,11 @@ from tilewright.dialects.parsing import parse_module
 from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import DimDistribution, distributed
-from tilewright.lowering import pipelines
 from tilewright.passes.element_size import bytes_of
 from tilewright.passes.layout_rewrite import ALONE, spread_fragments
 from tilewright.passes.thread_spread import summed_dims
 from tilewright.passes.tile_analysis import IterationDims, buf, copies, gathers, iteration_dims, kernels_of, space
 
-AFTER_LAYOUTS = pipelines.TILE[pipelines.TILE.index("pad-shared") :]
-"""The passes of the tile pipeline that keep layouts as they find them."""
 THREADS = (32, 64, 128, 256)
 VECTORS = (1, 2, 4)
 
@@ -30,7 +28,7 @@ VECTORS = (1, 2, 4)
 def spread_tile_kernels(draw: st.DrawFn) -> TileProgram:
     """`tile_kernels()` with a block size, a layout of each fragment, a distribution of each copy into shared memory.
 
-    The passes of `AFTER_LAYOUTS` take such kernels to threads; those before them may choose other layouts. Each
+    The kernels are `mapped`, so that all passes keep what is written. Each
     iteration dim is spread in one way everywhere; no two dims of a fragment share bits of the thread number; a summed
     dim of `tile.mma` lies in one thread.
     """
@@ -46,6 +44,7 @@ def _spread(draw: st.DrawFn, kernel: KernelOp) -> None:
     threads = draw(st.sampled_from(THREADS))
     bits = threads.bit_length() - 1
     kernel.properties["threads"] = i64_attr(threads)
+    kernel.properties["mapped"] = UnitAttr()
     dims = iteration_dims(kernel)
     # No spread of a dim would fit two dims of one fragment.
     twice = {d for own in dims.dims.values() for d in own if d is not None and own.count(d) > 1}

@@ -42,6 +42,7 @@ from tilewright.dialects.tile.iteration import (
     parse_mapped,
     print_dim_names,
     print_mapped,
+    spelled,
 )
 from tilewright.dialects.tile.limits import parse_valid, print_valid
 from tilewright.dialects.tile.structure import YieldOp
@@ -95,7 +96,8 @@ class MapOp(IRDLOperation):
 
     The body computes one element of each output from one element of each input (scalars go in as they are), on
     fragments. Where an iteration dim is at or past its `valid` limit (an index value) the outputs keep what they hold.
-    An output may also be an input: it is read before it is written.
+    An output may also be an input, read along the same dims: each point reads its element before it writes it. Points
+    are computed in any order, so each writes elements of its own: an output runs along every iteration dim.
     """
 
     name = "tile.map"
@@ -159,6 +161,7 @@ class MapOp(IRDLOperation):
         for value in (*self.inputs, *self.outputs):
             if isinstance(value.type, BufType) and value.type.space.data != "fragment":
                 raise VerifyException(f"tile.map works on fragments, got {value.type.space.data}")
+        self._verify_outputs()
         args = self.body.block.args
         expected = [v.type.element if isinstance(v.type, BufType) else v.type for v in self.inputs]
         if [a.type for a in args] != expected:
@@ -168,6 +171,22 @@ class MapOp(IRDLOperation):
             buffer_type(o).element for o in self.outputs
         ]:
             raise VerifyException("the body must end in tile.yield with one value of each output's element type")
+
+    def _verify_outputs(self) -> None:
+        """No point may write what another one reads or writes."""
+        outputs = dict(self.mapped_outputs)
+        if len(outputs) < len(self.outputs):
+            raise VerifyException("expected each output once, got a buffer twice")
+        for own in outputs.values():
+            missing = [d for d, size in enumerate(self.sizes) if size != 1 and d not in own]
+            if missing:
+                raise VerifyException(
+                    f"expected an output to run along every iteration dim, got {spelled(own)} without d{missing[0]}"
+                )
+        for value, own in self.mapped_inputs:
+            if value in outputs and outputs[value] != own:
+                written, read = spelled(outputs[value]), spelled(own)
+                raise VerifyException(f"expected an output to be read where it is written, at {written}, got {read}")
 
     @classmethod
     def parse(cls, parser: Parser) -> MapOp:
@@ -275,6 +294,8 @@ class ReduceOp(IRDLOperation):
             raise VerifyException(f"expected equal element types, got {source.element} and {target.element}")
         if source.space.data != "fragment" or target.space.data != "fragment":
             raise VerifyException("tile.reduce works on fragments")
+        if self.source is self.target:
+            raise VerifyException("expected another buffer as target than as source")
 
     @classmethod
     def parse(cls, parser: Parser) -> ReduceOp:
@@ -308,7 +329,8 @@ class MmaOp(IRDLOperation):
     """`tile.mma (d0, d1, d2) %a[d0, d2], %b[d2, d1] into %acc[d0, d1] inst fma`: acc += a * b, summed over d2.
 
     `fma`: operands are fragments, converted to the accumulator's type (exactly), then each product is added by a fused
-    multiply-add (integers: multiply, add) in increasing order of the summed dims, those that acc lacks.
+    multiply-add (integers: multiply, add) in increasing order of the summed dims, those that acc lacks. The accumulator
+    is no operand.
     `wgmma`: operands are shared buffers of bf16, f16 or f32 (read as tf32), swizzled; products are exact and summed in
     f32 in an order of the hardware's. It may run on until the operands' slot is released, or the next barrier.
     """
@@ -370,6 +392,8 @@ class MmaOp(IRDLOperation):
                 expected = "shared"
             if space != expected:
                 raise VerifyException(f"tile.mma with inst {inst}: expected a {expected} buffer, got {space}")
+        if self.acc in (self.lhs, self.rhs):
+            raise VerifyException("tile.mma: expected an accumulator that is no operand")
 
     def schedule_gaps(self) -> list[str]:
         """What is still undecided on this op."""

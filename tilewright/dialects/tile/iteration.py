@@ -65,7 +65,12 @@ def print_mapped(printer: Printer, value: SSAValue, dims: Sequence[int], letter:
     """Prints `%a[d0, 0]`."""
     printer.print_operand(value)
     if dims:
-        printer.print_string("[" + ", ".join("0" if d == BROADCAST else f"{letter}{d}" for d in dims) + "]")
+        printer.print_string(spelled(dims, letter))
+
+
+def spelled(dims: Sequence[int], letter: str = "d") -> str:
+    """`[d0, 0]`."""
+    return "[" + ", ".join("0" if d == BROADCAST else f"{letter}{d}" for d in dims) + "]"
 
 
 def iteration_sizes(count: int, values: Sequence[SSAValue], maps: Sequence[Sequence[int]]) -> list[int | None]:

@@ -52,7 +52,9 @@ class KernelOp(IRDLOperation):
     """A kernel: one block computes one tile for each point of a symbolic grid.
 
     Arguments are global buffers, then scalars (f32, i32, index: by value). `threads` is the block size and
-    `index_width` the width of index arithmetic in bits, both absent while undecided; `arch` the architecture that the
+    `index_width` the width of index arithmetic in bits, both absent while undecided; `mapped` says that the author
+    spread the work over these threads, so that passes keep the layouts of fragments and the `dist` and `width` of
+    copies that are written; `arch` the architecture that the
     schedule may use the instructions of (absent: any); `persistent` says that a block takes the tiles b, b + number of
     blocks, ..., of which there are as many as the grid has points; `assumes` are relations that the code may rely on
     (each is proved or guarded by the plan). `bases` names for each argument the symbol of its base address in bytes,
@@ -63,6 +65,7 @@ class KernelOp(IRDLOperation):
     sym_name = prop_def(SymbolNameConstraint())
     grid = prop_def(DimsAttr)
     threads = opt_prop_def(IntegerAttr)
+    mapped = opt_prop_def(UnitAttr)
     index_width = opt_prop_def(IntegerAttr)
     arch = opt_prop_def(StringAttr)
     persistent = opt_prop_def(UnitAttr)
@@ -78,6 +81,7 @@ class KernelOp(IRDLOperation):
         body: Region,
         *,
         threads: int | None = None,
+        mapped: bool = False,
         index_width: int | None = None,
         arch: str | None = None,
         persistent: bool = False,
@@ -90,6 +94,7 @@ class KernelOp(IRDLOperation):
                 "bases": ArrayAttr([StringAttr(b) for b in bases]),
                 "grid": DimsAttr(tuple(grid)),
                 "threads": None if threads is None else i64_attr(threads),
+                "mapped": UnitAttr() if mapped else None,
                 "index_width": None if index_width is None else i64_attr(index_width),
                 "arch": None if arch is None else StringAttr(arch),
                 "persistent": UnitAttr() if persistent else None,
@@ -127,6 +132,8 @@ class KernelOp(IRDLOperation):
             raise VerifyException(
                 f"expected one base for each of {len(self.arguments)} arguments, got {len(self.bases)}"
             )
+        if self.mapped is not None and self.threads is None:
+            raise VerifyException("a kernel that is mapped has threads")
         if self.index_width is not None and self.index_width.value.data not in (32, 64):
             raise VerifyException(f"index width is 32 or 64, got {self.index_width.value.data}")
 
@@ -141,6 +148,7 @@ class KernelOp(IRDLOperation):
         parser.parse_punctuation("=")
         grid = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_expr_from(parser))
         threads = parser.parse_integer() if parser.parse_optional_keyword("threads") else None
+        mapped = parser.parse_optional_keyword("mapped") is not None
         width = parser.parse_integer() if parser.parse_optional_keyword("index_width") else None
         arch = parser.parse_identifier() if parser.parse_optional_keyword("arch") else None
         persistent = parser.parse_optional_keyword("persistent") is not None
@@ -160,6 +168,7 @@ class KernelOp(IRDLOperation):
             grid,
             body,
             threads=threads,
+            mapped=mapped,
             index_width=width,
             arch=arch,
             persistent=persistent,
@@ -180,6 +189,8 @@ class KernelOp(IRDLOperation):
         printer.print_string(f" = [{', '.join(str(e) for e in self.grid.data)}]")
         if self.threads is not None:
             printer.print_string(f" threads {self.threads.value.data}")
+        if self.mapped is not None:
+            printer.print_string(" mapped")
         if self.index_width is not None:
             printer.print_string(f" index_width {self.index_width.value.data}")
         if self.arch is not None:

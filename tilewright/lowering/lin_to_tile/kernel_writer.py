@@ -10,7 +10,6 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import AnyFloat, TensorType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
-from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.lin.access import AccessAttr
 from tilewright.dialects.lin.body import IndexOp as LinIndexOp
 from tilewright.dialects.lin.combine import Combine
@@ -179,8 +178,7 @@ class KernelWriter:
     def producer(self, value: SSAValue) -> GenericOp:
         """The generic that makes a value inside the group."""
         owner = value.owner
-        if not isinstance(owner, GenericOp):
-            raise TilewrightError(f"expected a lin.generic as producer, got {owner}")
+        assert isinstance(owner, GenericOp)
         return owner
 
     def copy_body(self, generic: GenericOp, block: Block, args: Sequence[SSAValue]) -> SSAValue:
@@ -319,9 +317,9 @@ class KernelWriter:
 
     def combine_of(self, generic: GenericOp) -> Combine:
         """How a reducing generic combines."""
-        if generic.combine is None:
-            raise TilewrightError("expected a reduction to have a combiner")
-        return generic.combine
+        combine = generic.combine
+        assert combine is not None
+        return combine
 
     def finish_reduction(self, generic: GenericOp, values: SSAValue, valid: dict[int, SSAValue]) -> None:
         """Combines a fragment over its reduced dims into the generic's result."""

@@ -90,7 +90,6 @@ def lower_fill(kernel: Kernel, op: FillOp) -> None:
 
 def lower_map(kernel: Kernel, op: MapOp) -> None:
     """Loops over the iteration dims with the body inside; stores under the `valid` limits."""
-    _check_outputs(op)
     builder, limits = kernel.builder, op.valid_limits
     spread = iteration_distribution(op, op.iteration.value.data, [*op.mapped_inputs, *op.mapped_outputs])
     locals_: dict[int, Local] = {}
@@ -111,23 +110,6 @@ def lower_map(kernel: Kernel, op: MapOp) -> None:
             for result, (target, dims) in zip(results, op.mapped_outputs, strict=True):
                 indices = register_indices(builder, dims, locals_)
                 builder.add(RegsStoreOp(result, kernel.values[target], indices))
-
-
-def _check_outputs(op: MapOp) -> None:
-    """Raise where elements one by one are not what the op means: it reads all inputs before it writes, and of several
-    values for one element of an output the last one stays."""
-    moving = [d for d, size in enumerate(op.sizes) if size != 1]
-
-    def place(dims: Sequence[int]) -> list[int]:
-        return [d if d in moving else BROADCAST for d in dims]
-
-    for output, dims in op.mapped_outputs:
-        for value, own in op.mapped_inputs:
-            if value is output and place(own) != place(dims):
-                raise error_at(op, f"tile.map: expected an output that is read at {list(dims)}, got {list(own)}")
-        missing = [f"d{d}" for d in moving if d not in dims]
-        if missing:
-            raise error_at(op, f"tile.map: expected an output with all iteration dims, got one without {missing[0]}")
 
 
 def lower_mma(kernel: Kernel, op: MmaOp) -> None:

@@ -122,8 +122,7 @@ def lower_copy(kernel: Kernel, op: CopyOp) -> None:
         return
     builder, tile = kernel.builder, op.tile_type
     layout = op.distribution
-    if layout is None or op.width is None:
-        raise error_at(op, "tile.copy: expected a scheduled copy, got one without a distribution and a width")
+    assert layout is not None  # `check_scheduled` has looked
     load, store = op.widths
     dims = layout.dims
     _check(op, tile, dims)

@@ -23,8 +23,8 @@ def lower_gather(kernel: Kernel, op: GatherOp) -> None:
     """Masked loads, one element wide; to a shared buffer through a register."""
     builder, tile, source = kernel.builder, op.tile_type, buffer_type(op.source)
     layout = op.distribution
-    if layout is None or source.strides is None:
-        raise error_at(op, "tile.gather: expected a scheduled gather, got one without a distribution or strides")
+    assert layout is not None  # `check_scheduled` has looked
+    assert source.strides is not None  # as the kernel's arguments have
     dims = layout.dims
     for size, entry in zip(tile.sizes, dims, strict=True):
         if not entry.fits(size):

@@ -1,0 +1,145 @@
+"""Schedules that tile-to-simt cannot carry out: each is one error at the op, with what was expected and what came."""
+
+from __future__ import annotations
+
+import pytest
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerAttr, i64
+
+from tests.lowering.support import kernel_text, lowered
+from tilewright.diagnostics import TilewrightError
+
+SPREAD = "dist #tile.distributed<threads [16, 16] strides [16, 1] vector [1, 1]>"
+VECTOR = "!tile.buf<[16], f32, global, #tile.strided<[1]>>"
+MATRIX = "!tile.buf<[16, 16], f32, global, #tile.strided<[16, 1]>>"
+
+
+def kernel(body: str, arguments: str = "", threads: int = 32) -> str:
+    """A kernel of one block."""
+    return f"tile.kernel @k({arguments}) grid (%i) = [1] threads {threads} index_width 32 {{ {body} }}"
+
+
+def fragment(name: str, sizes: list[int], threads: list[int], strides: list[int], element: str = "f32") -> str:
+    """A fragment spread over threads, one element each."""
+    layout = f"#tile.distributed<threads {threads} strides {strides} vector {[1] * len(sizes)}>"
+    return f"%{name} = tile.alloc : !tile.buf<{sizes}, {element}, fragment, {layout}> "
+
+
+def product(lhs: str, rhs: str, acc: str) -> str:
+    """A product of fragments %a, %b into %c."""
+    return lhs + rhs + acc + "tile.mma (d0, d1, d2) %a[d0, d2], %b[d2, d1] into %c[d0, d1] inst fma"
+
+
+ERRORS = {
+    "a copy without its width": (
+        kernel_text("row_sum").replace("other 0.0 : f32 via thread width 1", "other 0.0 : f32"),
+        "tile.copy: expected a scheduled op, got one without via, width",
+    ),
+    "a distribution of another rank": (
+        kernel_text("matmul").replace(SPREAD, "dist #tile.distributed<threads [16] strides [1] vector [1]>"),
+        "tile.copy: expected a distribution of 2 dims, got 1",
+    ),
+    "threads that do not divide the tile": (
+        kernel_text("matmul").replace(SPREAD, SPREAD.replace("[16, 16] strides [16, 1]", "[24, 8] strides [8, 1]")),
+        "tile.copy: size 64 is no multiple of threads 24 times vector 1",
+    ),
+    "threads that do not divide a gathered tile": (
+        kernel(
+            "%s = tile.alloc at 0 : !tile.buf<[16], f32, shared, #tile.strided<[1]>> "
+            "tile.gather (d0) %x[d0] to %s bounds [clip] dist #tile.distributed<threads [32] strides [1] vector [1]>",
+            f"%x: {VECTOR}",
+        ),
+        "tile.gather: size 16 is no multiple of threads 32 x 1",
+    ),
+    "scalars first": (
+        kernel("", f"%s: f32, %x: {VECTOR}"),
+        "tile.kernel: expected buffers before scalars",
+    ),
+    "a buffer without strides": (
+        kernel("", "%x: !tile.buf<[16], f32, global>"),
+        "tile.kernel: expected a buffer with strides, got !tile.buf<[16], f32, global>",
+    ),
+    "a fill of another type": (
+        kernel(fragment("f", [32], [32], [1]) + "tile.fill %f with 0 : i32"),
+        "tile.fill: expected a constant of type f32, got i32",
+    ),
+    "a summed dim over threads": (
+        kernel(
+            product(
+                fragment("a", [4, 8], [4, 8], [8, 1]),
+                fragment("b", [8, 1], [8, 1], [1, 8]),
+                fragment("c", [4, 1], [4, 1], [8, 1]),
+            )
+        ),
+        "tile.mma: summed dim d2 must lie in one thread, got 8 threads",
+    ),
+    "integers into floats": (
+        kernel(
+            product(
+                fragment("a", [32, 1], [32, 1], [1, 32], "i32"),
+                fragment("b", [1, 1], [1, 1], [1, 1], "i32"),
+                fragment("c", [32, 1], [32, 1], [1, 32]),
+            )
+        ),
+        "tile.mma: expected operands that extend to f32, got i32",
+    ),
+    "a reduction over 24 threads": (
+        kernel(
+            fragment("a", [4, 24], [4, 24], [1, 4])
+            + fragment("r", [4], [4], [1])
+            + "tile.reduce sum (d0, d1) %a[d0, d1] into %r[d0]",
+            threads=96,
+        ),
+        "tile.reduce: expected powers of two for threads and stride of a reduced dim, got threads 24 stride 4",
+    ),
+    "a scratch of another type": (
+        kernel_text("row_sum").replace("!tile.buf<[8, 4], f32, shared", "!tile.buf<[8, 4], f64, shared"),
+        "tile.reduce: expected a scratch of f32",
+    ),
+    "control flow in a map": (
+        kernel(
+            fragment("a", [32], [32], [1])
+            + "tile.map (d0) ins(%a[d0]) outs(%a[d0]) { ^bb0(%p: f32): %c = arith.constant true"
+            " %n = scf.if %c -> (f32) { scf.yield %p : f32 } else { scf.yield %p : f32 } tile.yield %n }"
+        ),
+        "tile-to-simt has no lowering of scf.if",
+    ),
+    "strides of threads that interleave": (
+        kernel(
+            fragment("a", [4, 8], [4, 8], [3, 16])
+            + "%o = sym.apply 0 tile.copy %a to %x[%o, %o] bounds [clip, clip] via thread width 1",
+            f"%x: {MATRIX}",
+            threads=128,
+        ),
+        "thread strides must be multiples of what lies below them, got 16 over 12",
+    ),
+    "an offset beyond the index type": (
+        kernel(
+            "%o = sym.apply 3000000000 "
+            + fragment("a", [32], [32], [1])
+            + "tile.copy %x[%o] to %a bounds [clip] other 0.0 : f32 via thread width 1",
+            f"%x: {VECTOR}",
+        ),
+        "expected an integer of 32 bits for index arithmetic, got 3000000000",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors(name: str) -> None:
+    text, message = ERRORS[name]
+    with pytest.raises(TilewrightError) as caught:
+        lowered(text)
+    assert caught.value.message == message
+    assert caught.value.location is not None
+
+
+def test_indices_are_stored_as_64_bits() -> None:
+    made = lowered(kernel(fragment("f", [32], [32], [1], "index") + "tile.fill %f with 7 : index"))
+    constants = [op.value for op in made.walk() if isinstance(op, arith.ConstantOp)]
+    assert IntegerAttr(7, i64) in constants
+
+
+def test_a_loop_of_no_turn_is_none() -> None:
+    made = lowered(kernel("tile.for %j = 4 to 4 step 1 { }"))
+    assert [op.name for op in made.body.block.ops if op.name.startswith("scf.")] == []

@@ -1,0 +1,104 @@
+"""Canonicalization of what random programs seldom hold: each pair of texts is one program, before and after."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.passes.support import parse, run
+
+FOLDS = {
+    "a select between equal values": (
+        "func.func @f(%c: i1, %a: i32) -> i32 { %r = arith.select %c, %a, %a : i32 func.return %r : i32 }",
+        "func.func @f(%c: i1, %a: i32) -> i32 { func.return %a : i32 }",
+    ),
+    "a select between true and false": (
+        "func.func @f(%c: i1) -> i1 { %t = arith.constant true %e = arith.constant false"
+        " %r = arith.select %c, %t, %e : i1 func.return %r : i1 }",
+        "func.func @f(%c: i1) -> i1 { func.return %c : i1 }",
+    ),
+    "a constant is extended with its sign": (
+        "func.func @f() -> i32 { %a = arith.constant -3 : i8 %r = arith.extsi %a : i8 to i32 func.return %r : i32 }",
+        "func.func @f() -> i32 { %r = arith.constant -3 : i32 func.return %r : i32 }",
+    ),
+    "a constant is extended with zeros": (
+        "func.func @f() -> i32 { %a = arith.constant -3 : i8 %r = arith.extui %a : i8 to i32 func.return %r : i32 }",
+        "func.func @f() -> i32 { %r = arith.constant 253 : i32 func.return %r : i32 }",
+    ),
+    "widened and back": (
+        "func.func @f(%a: f16) -> f16 { %w = arith.extf %a : f16 to f32 %r = arith.truncf %w : f32 to f16"
+        " func.return %r : f16 }",
+        "func.func @f(%a: f16) -> f16 { func.return %a : f16 }",
+    ),
+    "a branch that is never taken": (
+        "func.func private @g() func.func @f() { %c = arith.constant false"
+        " scf.if %c { func.call @g() : () -> () } func.return }",
+        "func.func private @g() func.func @f() { func.return }",
+    ),
+    "a cast of tensors to the same type": (
+        "func.func @f(%a: tensor<4xf16>) -> tensor<4xf16> { %r = lin.cast %a : tensor<4xf16> -> tensor<4xf16>"
+        " func.return %r : tensor<4xf16> }",
+        "func.func @f(%a: tensor<4xf16>) -> tensor<4xf16> { func.return %a : tensor<4xf16> }",
+    ),
+    "widening first changes nothing": (
+        "func.func @f(%a: tensor<4xf16>) -> tensor<4xbf16> { %w = lin.cast %a : tensor<4xf16> -> tensor<4xf32>"
+        " %r = lin.cast %w : tensor<4xf32> -> tensor<4xbf16> func.return %r : tensor<4xbf16> }",
+        "func.func @f(%a: tensor<4xf16>) -> tensor<4xbf16> { %r = lin.cast %a : tensor<4xf16> -> tensor<4xbf16>"
+        " func.return %r : tensor<4xbf16> }",
+    ),
+    "a reduction over no axis": (
+        "func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {"
+        " %r = lin.reduce sum %a axes [] : tensor<4xf32> -> tensor<4xf32> func.return %r : tensor<4xf32> }",
+        "func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> { func.return %a : tensor<4xf32> }",
+    ),
+    "a scalar that a map does not read": (
+        "func.func @f(%a: tensor<4xf32>, %s: f32) -> tensor<4xf32> {"
+        " %r = lin.map ins(%a, %s : tensor<4xf32>, f32) -> tensor<4xf32> {"
+        " ^bb0(%p: f32, %q: f32): %n = arith.negf %p : f32 lin.yield %n : f32 } func.return %r : tensor<4xf32> }",
+        "func.func @f(%a: tensor<4xf32>, %s: f32) -> tensor<4xf32> {"
+        " %r = lin.map ins(%a : tensor<4xf32>) -> tensor<4xf32> {"
+        " ^bb0(%p: f32): %n = arith.negf %p : f32 lin.yield %n : f32 } func.return %r : tensor<4xf32> }",
+    ),
+    "two names for one value": (
+        "func.func @f(%a: index) -> index { %r = sym.apply i + j where i = %a, j = %a func.return %r : index }",
+        "func.func @f(%a: index) -> index { %r = sym.apply 2*i where i = %a func.return %r : index }",
+    ),
+    "a value that both expressions read": (
+        "func.func @f(%a: index) -> index { %x = sym.apply i floordiv 2 where i = %a"
+        " %r = sym.apply i + x where i = %a, x = %x func.return %r : index }",
+        "func.func @f(%a: index) -> index { %r = sym.apply i + i floordiv 2 where i = %a func.return %r : index }",
+    ),
+    "a cast of sizes to the same type": (
+        "sym.symbol @M func.func @f(%a: tensor<?xf32, #sym.dims<M>>) -> tensor<?xf32, #sym.dims<M>> {"
+        " %r = sym.cast %a : tensor<?xf32, #sym.dims<M>> to tensor<?xf32, #sym.dims<M>>"
+        " func.return %r : tensor<?xf32, #sym.dims<M>> }",
+        "sym.symbol @M func.func @f(%a: tensor<?xf32, #sym.dims<M>>) -> tensor<?xf32, #sym.dims<M>> {"
+        " func.return %a : tensor<?xf32, #sym.dims<M>> }",
+    ),
+}
+
+STAYS = {
+    "vectors are not folded": (
+        "func.func @f(%a: vector<2xi32>, %x: vector<2xf32>) -> (vector<2xi32>, vector<2xf32>) {"
+        " %o = arith.constant dense<0> : vector<2xi32> %r = arith.addi %a, %o : vector<2xi32>"
+        " %p = arith.constant dense<1.0> : vector<2xf32> %s = arith.mulf %x, %p : vector<2xf32>"
+        " func.return %r, %s : vector<2xi32>, vector<2xf32> }"
+    ),
+    "widened, and narrowed to a third type": (
+        "func.func @f(%a: i8) -> i16 { %w = arith.extsi %a : i8 to i32 %r = arith.trunci %w : i32 to i16"
+        " func.return %r : i16 }"
+    ),
+    "a constant beyond 64 bits": (
+        "func.func @f() -> index { %r = sym.apply 9223372036854775808 func.return %r : index }"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOLDS)
+def test_folds(name: str) -> None:
+    before, after = FOLDS[name]
+    assert str(run(parse(before), "canonicalize")) == str(parse(after))
+
+
+@pytest.mark.parametrize("name", STAYS)
+def test_stays(name: str) -> None:
+    assert str(run(parse(STAYS[name]), "canonicalize")) == str(parse(STAYS[name]))

@@ -1,0 +1,25 @@
+"""Files of passes that cannot be loaded at all, and an interrupt while one is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tilewright.diagnostics import TilewrightError
+from tilewright.passes.registry import load_passes_from
+
+
+def test_a_folder_is_no_file_of_passes(tmp_path: Path) -> None:
+    folder = tmp_path / "passes.py"
+    folder.mkdir()
+    with pytest.raises(TilewrightError) as caught:
+        load_passes_from(folder)
+    assert caught.value.message == f"cannot load passes: there is no file {folder}"
+
+
+def test_an_interrupt_is_no_fault_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "slow.py"
+    path.write_text("raise KeyboardInterrupt\n", encoding="utf-8")
+    with pytest.raises(KeyboardInterrupt):
+        load_passes_from(path)
