@@ -94,6 +94,9 @@ class VectorisePass(TilewrightPass):
                 if d is not None and width > 1:
                     wide.append((copy, axis, d))
                     wanted[d] = min(wanted.get(d, width), width)
+        for d, limit in narrow_limits.items():
+            if d in wanted:
+                wanted[d] = min(wanted[d], limit)
         product = product_of(kernel)
         if product is not None:
             narrow = stored_dims(kernel, dims, scopes)
@@ -102,9 +105,6 @@ class VectorisePass(TilewrightPass):
                     wanted.setdefault(d, self.access_bytes // bytes_of(buf(product.acc).element))
         if not wanted:
             return
-        for d, limit in narrow_limits.items():
-            if d in wanted:
-                wanted[d] = min(wanted[d], limit)
         vectors = [fitting_width(wanted.get(d, 1), size) for d, size in enumerate(dims.sizes)]
         widened = spread_threads(kernel, dims, threads, order_of(spread), vectors)
         spread_fragments(dims, widened)
