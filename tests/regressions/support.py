@@ -86,6 +86,8 @@ def differences(
         for p, shape in zip(plan.scratch, decision.scratch, strict=True)
     ]
     places = {"argument": arrays, "result": results, "scratch": scratch}
+    row = [*arrays, *results, *scratch]
+    places["chosen"] = [row[n] for n in decision.chosen]
     found: list[str] = []
     for launch in decision.launches:
         site = plan.sites[launch.site] if variant is None else forced(entry, plan.sites[launch.site], variant)

@@ -293,3 +293,54 @@ def test_packed_scalars_are_the_expressions_values():
     exprs = [parse_expr(e) for e in ("M ceildiv 16", "M*N - 3", "min(M, N)", "7", "M mod N")]
     assert expressions_function(exprs, ("M", "N"))((33, 5)) == (3, 162, 5, 7, 3)
     assert expressions_function([], ("M", "N"))((33, 5)) == ()
+
+
+CHOICE = """
+sym.symbol @M
+sym.symbol @N
+host.func @main(%x : tensor<?x?xf32, #sym.dims<M, N>>) -> (tensor<?x?xf32, #sym.dims<M, N>>) {
+  host.bind %x strides [x_s0, x_s1] base x_base
+  %o = host.output 0 : tensor<?x?xf32, #sym.dims<M, N>>
+  %y = host.dispatch -> tensor<?x?xf32, #sym.dims<M, N>> {
+    case "as it is" when [x_s1 == 1, x_s0 mod 4 == 0, x_base mod 16 == 0] {
+      host.yield %x
+    }
+    case "padded" {
+      %t = host.alloc pitch 4 : tensor<?x?xf32, #sym.dims<M, N>>
+      host.launch @copy(%x, %t) grid [M] index_width 32
+      host.yield %t
+    }
+  }
+  host.bind %y strides [y_s0, y_s1] base y_base
+  %z = host.dispatch -> tensor<?x?xf32, #sym.dims<M, N>> {
+    case "few" when [M <= 2] {
+      host.yield %o
+    }
+    case "many" {
+      host.yield %y
+    }
+  }
+  host.bind %z strides [z_s0, z_s1] base z_base
+  host.launch @double(%y, %z, %o) grid [M] index_width 32
+}
+"""
+
+
+@given(st.integers(0, 5), st.integers(0, 9), st.sampled_from([0, 4, 16, 64]), st.integers(0, 3))
+def test_a_dispatch_gives_a_tensor(m: int, n: int, pointer: int, gap: int):
+    plan = plan_of(CHOICE)
+    given_ = [tensor((m, n), (n + gap, 1), pointer)]
+    found = plan.run(given_, None)
+    assert found == plan.interpret(given_, None)
+    symbols = dict(zip(plan.symbols, found.symbols, strict=True))
+    # Arguments, results and scratch in a row: %x, %o, %t.
+    as_it_is = symbols["x_s0"] % 4 == 0 and pointer % 16 == 0
+    used = 0 if as_it_is else 2
+    assert found.chosen == (used, 1 if m <= 2 else used)
+    padded = -(-n // 4) * 4
+    assert found.scratch == ((None if as_it_is else (m, padded)),)
+    assert symbols["y_s0"] == (symbols["x_s0"] if as_it_is else padded)
+    assert (symbols["y_base"], symbols["z_s1"]) == (symbols["x_base"] if as_it_is else 0, 1)
+    names = [plan.sites[launch.site].kernel for launch in found.launches]
+    assert names == ([] if m == 0 else ["double"] if as_it_is else ["copy", "double"])
+    assert [plan.place(slot) for slot in plan.sites[-1].tensors] == [3, 4, 1]

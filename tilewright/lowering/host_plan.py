@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Final, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr, TensorType
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from tilewright.dialects.host.ops import BindOp, DispatchOp, FuncOp, GuardOp, LaunchOp, OutputOp
+from tilewright.dialects.host.ops import AllocOp, BindOp, DispatchOp, FuncOp, GuardOp, LaunchOp, OutputOp
 from tilewright.dialects.sym import Answer, Expr, Facts, Relation, SymbolOp, dims_of
 from tilewright.dialects.sym.analysis import module_facts
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType
 from tilewright.lowering.host_guards import bound_symbols, entry_guards
-from tilewright.lowering.host_variants import INDEX_LIMIT, Launched, Variant, at_most, make_variants
+from tilewright.lowering.host_variants import INDEX_LIMIT, Launched, Variant, at_most, compare_costs, make_variants
 from tilewright.lowering.instantiate import VARIANT_ATTRIBUTE
 from tilewright.passes.core import TilewrightPass, error_at
 
@@ -49,13 +49,30 @@ class HostPlanPass(TilewrightPass):
                 _Planner(op, func, kernels, self.max_variants).run()
 
 
+CHOOSES: Final = "chooses"
+"""Discardable attribute of a `host.dispatch`: its predicates only choose (see there)."""
+WIDENS: Final = "widens"
+"""Discardable attribute of a `host.launch`: the arguments whose accesses variants may widen; all where it is absent."""
+
+
 @dataclass
 class _Case:
-    """One way through nested dispatches: a schedule by name, when it may run, and its straight-line ops."""
+    """One way through nested dispatches: a schedule by name, when it may run, and its straight-line ops.
+
+    Those of the predicates that are in `choices` are no facts for the code, unless a launch assumes them.
+    """
 
     name: str
     predicates: tuple[Relation, ...]
+    choices: frozenset[Relation]
     ops: list[Operation]
+
+    @property
+    def facts(self) -> tuple[Relation, ...]:
+        """The predicates that the code may rely on."""
+        launches = [op for op in self.ops if isinstance(op, LaunchOp)]
+        common = frozenset[Relation].intersection(*(frozenset(op_assumes(op)) for op in launches)) if launches else ()
+        return tuple(p for p in self.predicates if p not in self.choices or p in common)
 
 
 @dataclass
@@ -67,6 +84,8 @@ class _Planner:
     facts: Facts = field(init=False)
     bases: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
     strides: dict[SSAValue, tuple[Expr, ...]] = field(default_factory=dict[SSAValue, tuple[Expr, ...]])
+    answers: dict[Relation, Answer] = field(default_factory=dict[Relation, Answer])
+    """What `facts` say of predicates, which cases share."""
     variants_made: dict[tuple[str, str], tuple[int, tuple[Relation, ...]]] = field(
         default_factory=dict[tuple[str, str], tuple[int, tuple[Relation, ...]]]
     )
@@ -91,6 +110,11 @@ class _Planner:
                     block.insert_op_before(guard, op)
                     known.add(guard.relation.data)
             block.insert_op_before(dispatch, op)
+            if isinstance(op, DispatchOp) and op.res is not None and dispatch.res is not None:
+                dispatch.res.name_hint = op.res.name_hint
+                if op.res in self.strides:
+                    self.strides[dispatch.res], self.bases[dispatch.res] = self.strides[op.res], self.bases[op.res]
+                op.res.replace_all_uses_with(dispatch.res)
             block.erase_op(op)
 
     def _insert_guards(self, block: Block, guards: Sequence[GuardOp]) -> None:
@@ -154,9 +178,12 @@ class _Planner:
             if formal.type.strides is None:
                 raise error_at(kernel, f"{which}: expected a layout with strides")
             dims = dims_of(value.type)
+            scratch = value.owner if isinstance(value.owner, AllocOp) else None
+            if scratch is not None and formal.type.dims == scratch.memory_dims:
+                dims = scratch.memory_dims
             if len(dims) != formal.type.rank:
                 raise error_at(launch, f"{which}: expected {formal.type.rank} dims, got {len(dims)}")
-            actual = self.strides.get(value) or contiguous(dims)
+            actual = self.strides.get(value) or (contiguous(dims) if scratch is None else scratch.strides)
             claims = [
                 (f"size of dim {d} of {which}", a, b)
                 for d, (a, b) in enumerate(zip(dims, formal.type.dims, strict=True))
@@ -176,6 +203,7 @@ class _Planner:
                 guard.location = launch.location
                 guards.append(guard)
                 self.facts.add(relation)
+                self.answers.clear()
         return guards
 
     def _kernel(self, launch: LaunchOp) -> KernelOp:
@@ -189,24 +217,39 @@ class _Planner:
         cases: list[tuple[str, Sequence[Relation], Region]] = []
         for schedule in _flatten([op]):
             facts = self.facts.child()
-            answers = [facts.prove(p) for p in schedule.predicates]
+            answers = [self._answer(p, schedule) for p in schedule.predicates]
             if Answer.DISPROVED in answers:
                 continue
             asked = tuple(p for p, a in zip(schedule.predicates, answers, strict=True) if a is not Answer.PROVED)
-            for predicate in schedule.predicates:
+            for predicate in schedule.facts:
                 facts.add(predicate)
             launches = [each for each in schedule.ops if isinstance(each, LaunchOp)]
             launched = [
-                Launched(self._kernel(each), tuple(self.bases.get(a, "") for a in each.arguments)) for each in launches
+                Launched(self._kernel(each), tuple(self.bases.get(a, "") for a in each.arguments), widened(each))
+                for each in launches
             ]
-            variants = make_variants(launched, facts, self.max_variants)
-            for variant in variants:
+            if not launches:
+                block = Block()
+                for each in schedule.ops:
+                    block.add_op(each.clone())
+                cases.append((schedule.name, asked, Region(block)))
+            for variant in make_variants(launched, facts, self.max_variants) if launches else ():
                 name = f"{schedule.name}/{variant.name}" if schedule.name else variant.name
                 region = self._case(schedule, variant, facts)
                 cases.append((name, (*asked, *variant.predicates), region))
             if not asked:
                 break
-        return DispatchOp(cases)
+        given = op.res if isinstance(op, DispatchOp) else None
+        return DispatchOp(cases, None if given is None else given.type)
+
+    def _answer(self, predicate: Relation, schedule: _Case) -> Answer:
+        """What is known of a predicate; one that compares two costs to choose is not worth a proof."""
+        compares = predicate.op == "<=" and predicate.rhs.constant is None
+        if predicate in schedule.choices and compares and predicate not in schedule.facts:
+            return compare_costs(predicate, self.facts)
+        if predicate not in self.answers:
+            self.answers[predicate] = self.facts.prove(predicate)
+        return self.answers[predicate]
 
     def _case(self, schedule: _Case, variant: Variant, facts: Facts) -> Region:
         """The ops of a schedule with its launches completed for one variant."""
@@ -230,7 +273,7 @@ class _Planner:
                 [mapping.get(a, a) for a in op.arguments],
                 grid=grid,
                 index_width=variant.index_width,
-                assumes=tuple(dict.fromkeys((*op_assumes(op), *schedule.predicates, *variant.assumes))),
+                assumes=tuple(dict.fromkeys((*op_assumes(op), *schedule.facts, *variant.assumes))),
             )
             launch.attributes[VARIANT_ATTRIBUTE] = StringAttr(self._unique_name(launch, variant.name))
             launch.location = op.location
@@ -251,6 +294,15 @@ class _Planner:
 def op_assumes(launch: LaunchOp) -> tuple[Relation, ...]:
     """The relations that a launch assumes."""
     return tuple(r.data for r in launch.assumes)
+
+
+def widened(launch: LaunchOp) -> tuple[int, ...] | None:
+    """The arguments whose accesses variants may widen; None for all."""
+    given = launch.attributes.get(WIDENS)
+    if not isinstance(given, ArrayAttr):
+        return None
+    numbers = cast("ArrayAttr[IntegerAttr]", given)
+    return tuple(each.value.data for each in numbers)
 
 
 def contiguous(dims: Sequence[Expr]) -> tuple[Expr, ...]:
@@ -278,14 +330,19 @@ def _complete(op: Operation) -> bool:
 def _flatten(ops: Sequence[Operation]) -> list[_Case]:
     """Nested dispatches as one ordered list of straight-line cases; the first whose predicates hold is the one that
     the nest would have chosen, since the last case of each dispatch has no predicates."""
-    cases = [_Case("", (), [])]
+    cases = [_Case("", (), frozenset(), [])]
     for op in ops:
         if not isinstance(op, DispatchOp):
             for case in cases:
                 case.ops.append(op)
             continue
         arms = [
-            _Case(f"{name}/{inner.name}" if inner.name else name, (*predicates, *inner.predicates), inner.ops)
+            _Case(
+                f"{name}/{inner.name}" if inner.name else name,
+                (*predicates, *inner.predicates),
+                inner.choices.union(predicates if CHOOSES in op.attributes else ()),
+                inner.ops,
+            )
             for name, predicates, region in op.arms
             for inner in _flatten(list(region.block.ops))
         ]
@@ -293,6 +350,7 @@ def _flatten(ops: Sequence[Operation]) -> list[_Case]:
             _Case(
                 f"{case.name}/{arm.name}" if case.name else arm.name,
                 (*case.predicates, *arm.predicates),
+                case.choices | arm.choices,
                 [*case.ops, *arm.ops],
             )
             for case in cases

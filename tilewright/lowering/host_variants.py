@@ -33,6 +33,8 @@ class Launched:
 
     kernel: KernelOp
     bases: tuple[str, ...]
+    widens: tuple[int, ...] | None = None
+    """The arguments whose accesses variants may widen; None for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +138,15 @@ def at_most(expr: Expr, limit: int, facts: Facts) -> Answer:
     return Answer.DISPROVED if low is not None and low > limit else Answer.UNKNOWN
 
 
+def compare_costs(relation: Relation, facts: Facts) -> Answer:
+    """Whether one cost is at most another, `a <= b`, by intervals: a proof about rounded quotients would be slow, and
+    hardly ever found."""
+    (low, high), (least, most) = facts.range(relation.lhs), facts.range(relation.rhs)
+    if high is not None and least is not None and high <= least:
+        return Answer.PROVED
+    return Answer.DISPROVED if low is not None and most is not None and low > most else Answer.UNKNOWN
+
+
 def _narrow_relations(kernel: KernelOp, facts: Facts) -> dict[Relation, Answer]:
     """What makes 32-bit index arithmetic exact: a bound on every element offset that a block forms, masked ones too.
 
@@ -184,7 +195,7 @@ def _vector_relations(launched: Launched, facts: Facts) -> dict[Relation, Answer
     result: dict[Relation, Answer] = {}
     for position, buffer, type_ in _buffers(launched.kernel):
         base = launched.bases[position]
-        if not type_.rank or type_.strides is None:
+        if not type_.rank or type_.strides is None or (launched.widens is not None and position not in launched.widens):
             continue
         size = element_bytes(type_.element)
         along = _contiguous_dim(type_, facts)

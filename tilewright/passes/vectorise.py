@@ -35,6 +35,10 @@ from tilewright.passes.tile_analysis import (
 
 ACCESS_BYTES = 16
 """The widest access of one thread."""
+WARP = 32
+NARROW_SPAN_BYTES = 256
+"""What the lanes of a warp may span where they move single elements beside wide accesses. Each of these comes to all
+the lines of 128 bytes that it spans: twice the lines of a dense access are a fair price for wide ones, four are not."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +47,10 @@ class VectorisePass(TilewrightPass):
 
     A copy is moved `width` elements at a time along a dim of stride 1 when width divides the other strides, the offsets
     and the size (where it is clipped), and the base address is a multiple of the access. The fragments' layouts get
-    that many neighbouring elements a thread. A product's accumulators get them too, for wide reads of shared memory.
-    Relies on layouts from `map-threads`, and on facts that a variant assumes. Where the author mapped the kernel, a
-    width that is open becomes what the layout allows.
+    that many neighbouring elements a thread; fewer where others of the kernel's copies move single elements along the
+    dim. A product's accumulators get them too, for wide reads of shared memory. Relies on layouts from `map-threads`,
+    and on facts that a variant assumes. Where the author mapped the kernel, a width that is open becomes what the
+    layout allows.
     """
 
     name = "vectorise"
@@ -75,6 +80,7 @@ class VectorisePass(TilewrightPass):
         if spread is None:
             return
         wanted: dict[int, int] = {}
+        narrow_limits: dict[int, int] = {}
         wide: list[tuple[CopyOp, int, int]] = []
         for copy in copies(kernel):
             if "global" not in copy.spaces or "fragment" not in copy.spaces:
@@ -82,9 +88,15 @@ class VectorisePass(TilewrightPass):
             fragment = copy.target if copy.spaces[1] == "fragment" else copy.source
             for axis, d in enumerate(dims.dims[fragment]):
                 width = 0 if d is None else provable_width(copy, axis, scopes, self.access_bytes)
+                if d is not None and width == 1 and contiguous_dim(copy, scopes) == axis:
+                    span = NARROW_SPAN_BYTES // (WARP * bytes_of(buf(fragment).element))
+                    narrow_limits[d] = min(narrow_limits.get(d, span), max(1, span))
                 if d is not None and width > 1:
                     wide.append((copy, axis, d))
                     wanted[d] = min(wanted.get(d, width), width)
+        for d, limit in narrow_limits.items():
+            if d in wanted:
+                wanted[d] = min(wanted[d], limit)
         product = product_of(kernel)
         if product is not None:
             narrow = stored_dims(kernel, dims, scopes)

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 MEMO_ENTRIES: Final = 256
 """Shapes that a plan remembers; the least recently used goes first."""
 
-SlotKind = Literal["argument", "result", "scratch"]
+SlotKind = Literal["argument", "result", "scratch", "chosen"]
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A tensor or scalar of the plan, by kind and number."""
+    """A tensor or scalar of the plan, by kind and number; a chosen one is what a dispatch gives."""
 
     kind: SlotKind
     number: int
@@ -80,12 +80,17 @@ class PlannedLaunch:
 @dataclass(slots=True)
 class Decision:
     """What a call does: values of `HostPlan.symbols` in order (base addresses modulo `alignment`), shapes of results
-    and scratch (None for scratch that is not needed), and the launches in order."""
+    and of the memory of scratch, with its padding (None for scratch that is not needed), and the launches in order.
+
+    `chosen` has for each dispatch that gives a tensor the number of that tensor, counting arguments, results and
+    scratch in a row.
+    """
 
     symbols: tuple[int, ...]
     results: tuple[tuple[int, ...], ...]
     scratch: tuple[tuple[int, ...] | None, ...]
     launches: list[PlannedLaunch]
+    chosen: tuple[int, ...] = ()
 
 
 class HostPlan:
@@ -109,6 +114,10 @@ class HostPlan:
         self.results = tuple(self._parameter(op.res, Slot("result", n), f"out{n}") for n, op in enumerate(outputs))
         scratch = [op for op in func.body.walk() if isinstance(op, AllocOp)]
         self.scratch = tuple(self._parameter(op.res, Slot("scratch", n), f"tmp{n}") for n, op in enumerate(scratch))
+        for n, op in enumerate(op for op in func.body.walk() if isinstance(op, DispatchOp) and op.res is not None):
+            assert op.res is not None
+            self.slots[op.res] = Slot("chosen", n)
+        self.choices = sum(slot.kind == "chosen" for slot in self.slots.values())
         self.bound_tensors: dict[SSAValue, BindOp] = {op.value: op for op in func.body.walk() if isinstance(op, BindOp)}
         self.sites: tuple[Site, ...] = tuple(self._site(op) for op in func.body.walk() if isinstance(op, LaunchOp))
         self.site_of: dict[Operation, int] = {site.launch: n for n, site in enumerate(self.sites)}
@@ -122,6 +131,16 @@ class HostPlan:
         self._memo: OrderedDict[tuple[Any, ...], Decision] = OrderedDict()
         self._lock = threading.Lock()
         self.memo_hits = 0
+
+    def place(self, slot: Slot) -> int:
+        """The number of a slot, counting arguments, results, scratch and chosen tensors in a row."""
+        counts = (("argument", self.arguments), ("result", self.results), ("scratch", self.scratch), ("chosen", ()))
+        before = 0
+        for kind, members in counts:
+            if kind == slot.kind:
+                break
+            before += len(members)
+        return before + slot.number
 
     def decide(self, arguments: Sequence[Layout | None], results: Sequence[Layout] | None = None) -> Decision:
         """What a call with these layouts does; `results` are the caller's own output tensors, if any.
@@ -187,7 +206,8 @@ class HostPlan:
     def _alignment(self) -> int:
         """The modulus under which base addresses matter; they may occur as `base mod c` only."""
         found = 1
-        exprs = [(op, e) for op in self.func.body.walk() for e in _expressions(op) if e.symbols & self.bases]
+        relevant = [(op, e) for op in self.func.body.walk() for e in _expressions(op) if e.symbols & self.bases]
+        exprs = list({e: (op, e) for op, e in reversed(relevant)}.values())  # cases share most of them
         for _, expr in exprs:
             for atom in _atoms(expr):
                 divisor = atom.args[1].constant if atom.kind == "floordiv" else None
@@ -229,7 +249,7 @@ def _expressions(op: Operation) -> list[Expr]:
     if isinstance(op, GuardOp):
         return [op.relation.data.lhs - op.relation.data.rhs]
     if isinstance(op, DispatchOp):
-        return [r.lhs - r.rhs for _, predicates, _ in op.arms for r in predicates]
+        return [r.lhs - r.rhs for r in dict.fromkeys(r for _, predicates, _ in op.arms for r in predicates)]
     if isinstance(op, OutputOp | AllocOp):
         return list(dims_of(op.res.type))
     return [op.grid.data] if isinstance(op, LaunchOp) and op.grid is not None else []

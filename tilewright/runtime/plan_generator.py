@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import Block, Operation
 
 from tilewright.diagnostics import TilewrightError
-from tilewright.dialects.host.ops import AllocOp, BindOp, DispatchOp, GuardOp, LaunchOp, OutputOp
+from tilewright.dialects.host.ops import AllocOp, BindOp, DispatchOp, GuardOp, LaunchOp, OutputOp, YieldOp
 from tilewright.dialects.lin.shapes import is_tensor
 from tilewright.dialects.location import location_of
 from tilewright.dialects.sym import Expr, Relation, dims_of
@@ -43,6 +43,8 @@ class _Writer:
 
     def __post_init__(self) -> None:
         self.names = {symbol: f"v{n}" for n, symbol in enumerate(self.plan.symbols)}
+        self.written: dict[Relation, str] = {}
+        """Code of relations, which cases share, as long as no symbol gets another name."""
         self.assigned: set[str] = set()
         self.sometimes = {
             symbol
@@ -72,12 +74,15 @@ class _Writer:
         self.assigned.add(symbol)
         if value.isidentifier() and symbol not in self.sometimes:
             self.names[symbol] = value
+            self.written.clear()
             return
         self.flush()
         self.line(f"{self.names[symbol]} = {value}")
 
     def relation(self, relation: Relation) -> str:
-        return relation_code(relation, self.names)
+        if relation not in self.written:
+            self.written[relation] = relation_code(relation, self.names)
+        return self.written[relation]
 
     def expr(self, expr: Expr) -> str:
         return expr_code(expr, self.names)
@@ -139,7 +144,7 @@ class _Writer:
         self.flush()
         number = self.plan.slots[op.res].number
         stem = self.shapes[op.res] = f"r{number}"
-        sizes = self.made(op.res, stem)
+        sizes = self.made(stem, dims_of(op.res.type))
         self.line(f"if outs is None: t{stem} = {contiguous_code(sizes)}; p{stem} = 0")
         self.line("else:")
         self.indent += 1
@@ -153,13 +158,13 @@ class _Writer:
     def alloc(self, op: AllocOp) -> None:
         self.flush()
         stem = self.shapes[op.res] = f"s{self.plan.slots[op.res].number}"
-        sizes = self.made(op.res, stem)
+        sizes = self.made(stem, op.memory_dims)
         self.line(f"t{stem} = {contiguous_code(sizes)}; p{stem} = 0")
 
-    def made(self, value: SSAValue, stem: str) -> list[str]:
+    def made(self, stem: str, dims: Sequence[Expr]) -> list[str]:
         """Compute the shape of a tensor that the plan makes; its sizes, as variables or numbers."""
         sizes: list[str] = []
-        for dim, size in enumerate(dims_of(value.type)):
+        for dim, size in enumerate(dims):
             code = self.expr(size)
             if not code.isidentifier() and not code.isdecimal():
                 self.line(f"d{stem}_{dim} = {code}")
@@ -170,6 +175,8 @@ class _Writer:
 
     def dispatch(self, op: DispatchOp) -> None:
         self.flush()
+        if op.res is not None:
+            self.shapes[op.res] = f"c{self.plan.slots[op.res].number}"
         for number, (predicates, block) in enumerate(case_blocks(op)):
             condition = " and ".join(self.relation(r) for r in predicates) or "True"
             self.line(f"{'elif' if number else 'if'} {condition}:")
@@ -180,6 +187,16 @@ class _Writer:
             # What one case binds, the next may bind again.
             self.assigned = before
             self.indent -= 1
+
+    def yielded(self, op: YieldOp) -> None:
+        """The dispatch gives this tensor: its strides, its base and its number are those of the result."""
+        self.flush()
+        dispatch = op.parent_op()
+        assert isinstance(dispatch, DispatchOp)
+        assert dispatch.res is not None
+        given, stem, own = self.plan.slots[op.value], self.shapes[dispatch.res], self.shapes[op.value]
+        number = f"n{own}" if given.kind == "chosen" else str(self.plan.place(given))
+        self.line(f"t{stem} = t{own}; p{stem} = p{own}; n{stem} = {number}")
 
     def launch(self, op: LaunchOp) -> None:
         self.flush()
@@ -195,6 +212,7 @@ _STEPS: dict[type[Operation], Callable[[_Writer, Any], None]] = {
     AllocOp: _Writer.alloc,
     DispatchOp: _Writer.dispatch,
     LaunchOp: _Writer.launch,
+    YieldOp: _Writer.yielded,
 }
 
 
@@ -205,13 +223,16 @@ def generate(plan: HostPlan) -> tuple[str, Callable[[Sequence[Layout | None], Se
         writer.line(f"{writer.names[symbol]} = 0")
     for number in range(len(plan.scratch)):
         writer.line(f"hs{number} = None")
+    for number in range(plan.choices):
+        writer.line(f"nc{number} = -1")
     writer.line("launches = []")
     writer.arguments()
     writer.block(plan.func.body.block)
     symbols = tuple_code([writer.names[s] for s in plan.symbols])
     results = tuple_code([f"hr{n}" for n in range(len(plan.results))])
     scratch = tuple_code([f"hs{n}" for n in range(len(plan.scratch))])
-    writer.line(f"return Decision({symbols}, {results}, {scratch}, launches)")
+    chosen = tuple_code([f"nc{n}" for n in range(plan.choices)])
+    writer.line(f"return Decision({symbols}, {results}, {scratch}, launches, {chosen})")
     source = "\n".join(["def plan(args, outs):", *writer.lines, ""])
 
     def fail(arguments: Sequence[Layout | None], results: Sequence[Layout] | None) -> Decision:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.diagnostics import TilewrightError
-from tilewright.dialects.host.ops import AllocOp, BindOp, DispatchOp, GuardOp, LaunchOp, OutputOp
+from tilewright.dialects.host.ops import AllocOp, BindOp, DispatchOp, GuardOp, LaunchOp, OutputOp, YieldOp
 from tilewright.dialects.lin.shapes import is_tensor
 from tilewright.dialects.location import location_of
 from tilewright.dialects.sym import Relation, dims_of
@@ -27,6 +27,10 @@ class _Call:
     environment: Environment = field(default_factory=Environment)
     layouts: dict[Slot, Layout] = field(default_factory=dict[Slot, Layout])
     launches: list[PlannedLaunch] = field(default_factory=list[PlannedLaunch])
+    memory: dict[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]])
+    """Sizes of scratch with its padding, by number."""
+    chosen: dict[int, Slot] = field(default_factory=dict[int, Slot])
+    """What each dispatch gives, by number; never a chosen slot itself."""
 
     def block(self, block: Block) -> None:
         for op in block.ops:
@@ -69,13 +73,20 @@ class _Call:
         self.expect_contiguous(op.res, slot)
 
     def alloc(self, op: AllocOp) -> None:
-        shape = tuple(d.evaluate(self.environment.values) for d in dims_of(op.res.type))
-        self.layouts[self.plan.slots[op.res]] = Layout(shape, contiguous(shape), 0)
+        slot, values = self.plan.slots[op.res], self.environment.values
+        shape = tuple(d.evaluate(values) for d in dims_of(op.res.type))
+        memory = self.memory[slot.number] = tuple(d.evaluate(values) for d in op.memory_dims)
+        self.layouts[slot] = Layout(shape, contiguous(memory), 0)
 
     def dispatch(self, op: DispatchOp) -> None:
         for _, predicates, region in op.arms:
             if all(r.holds(self.environment.values) for r in predicates):
                 self.block(region.block)
+                last = region.block.last_op
+                if op.res is not None and isinstance(last, YieldOp):
+                    slot, given = self.plan.slots[op.res], self.plan.slots[last.value]
+                    self.layouts[slot] = self.layouts[given]
+                    self.chosen[slot.number] = self.chosen[given.number] if given.kind == "chosen" else given
                 return
 
     def launch(self, op: LaunchOp) -> None:
@@ -100,6 +111,7 @@ _STEPS: dict[type[Operation], Callable[[_Call, Any], None]] = {
     AllocOp: _Call.alloc,
     DispatchOp: _Call.dispatch,
     LaunchOp: _Call.launch,
+    YieldOp: lambda call, op: None,  # the dispatch looks at it
 }
 
 
@@ -119,11 +131,9 @@ def interpret(plan: HostPlan, arguments: Sequence[Layout | None], results: Seque
     return Decision(
         tuple(values.get(s, 0) for s in plan.symbols),
         tuple(call.layouts[Slot("result", n)].shape for n in range(len(plan.results))),
-        tuple(
-            call.layouts[slot].shape if (slot := Slot("scratch", n)) in call.layouts else None
-            for n in range(len(plan.scratch))
-        ),
+        tuple(call.memory.get(n) for n in range(len(plan.scratch))),
         call.launches,
+        tuple(plan.place(call.chosen[n]) if n in call.chosen else -1 for n in range(plan.choices)),
     )
 
 

@@ -2,6 +2,6 @@
 
 from xdsl.ir import Dialect
 
-from tilewright.dialects.host.ops import AllocOp, BindOp, DispatchOp, FuncOp, GuardOp, LaunchOp, OutputOp
+from tilewright.dialects.host.ops import AllocOp, BindOp, DispatchOp, FuncOp, GuardOp, LaunchOp, OutputOp, YieldOp
 
-Host = Dialect("host", [AllocOp, BindOp, DispatchOp, FuncOp, GuardOp, LaunchOp, OutputOp], [])
+Host = Dialect("host", [AllocOp, BindOp, DispatchOp, FuncOp, GuardOp, LaunchOp, OutputOp, YieldOp], [])

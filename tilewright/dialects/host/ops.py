@@ -20,6 +20,7 @@ from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
     opt_prop_def,
+    opt_result_def,
     prop_def,
     region_def,
     result_def,
@@ -32,6 +33,7 @@ from xdsl.printer import Printer
 from xdsl.traits import (
     HasParent,
     IsolatedFromAbove,
+    IsTerminator,
     MemoryAllocEffect,
     MemoryReadEffect,
     MemoryWriteEffect,
@@ -47,8 +49,9 @@ from tilewright.dialects.assembly import (
     parse_value,
     print_extra_attributes,
 )
-from tilewright.dialects.sym.attributes import ExprAttr, RelationAttr, parse_expr_from, parse_relation_from
+from tilewright.dialects.sym.attributes import ExprAttr, RelationAttr, dims_of, parse_expr_from, parse_relation_from
 from tilewright.dialects.sym.expr import Expr
+from tilewright.dialects.sym.operators import ceildiv
 from tilewright.dialects.sym.relation import Relation
 
 
@@ -206,26 +209,85 @@ class OutputOp(IRDLOperation):
 
 @irdl_op_definition
 class AllocOp(IRDLOperation):
-    """`%t = host.alloc : tensor<...>`: contiguous scratch for the rest of the call, undefined until written.
+    """`%t = host.alloc pitch 8 : tensor<...>`: row-major scratch for the rest of the call, undefined until written.
 
-    Its base address is aligned to 256 bytes.
+    Its base address is aligned to 256 bytes. Rows (along the last dim) begin at multiples of `pitch` elements, 1 unless
+    it is given; a kernel may see the last dim with its padding, which is memory of the tensor.
     """
 
     name = "host.alloc"
+    pitch = opt_prop_def(IntegerAttr)
     res = result_def(TensorType)
     traits = traits_def(MemoryAllocEffect())
 
-    def __init__(self, type: Attribute) -> None:
-        super().__init__(result_types=[type])
+    def __init__(self, type: Attribute, pitch: int = 1) -> None:
+        super().__init__(properties={"pitch": None if pitch == 1 else i64_attr(pitch)}, result_types=[type])
+
+    @property
+    def row_multiple(self) -> int:
+        """What the elements from one row to the next are a multiple of."""
+        return 1 if self.pitch is None else self.pitch.value.data
+
+    @property
+    def memory_dims(self) -> tuple[Expr, ...]:
+        """Sizes of the memory: those of the tensor, the last one with its padding."""
+        return padded_dims(dims_of(self.res.type), self.row_multiple)
+
+    @property
+    def strides(self) -> tuple[Expr, ...]:
+        """Element strides: those of a contiguous tensor of the memory's sizes."""
+        result: list[Expr] = []
+        following = Expr.const(1)
+        for size in reversed(self.memory_dims):
+            result.append(following)
+            following = following * size
+        return tuple(reversed(result))
+
+    def verify_(self) -> None:
+        if self.row_multiple < 1:
+            raise VerifyException(f"expected a pitch of at least 1 element, got {self.row_multiple}")
+        rank = self.res.type.get_num_dims()
+        if self.row_multiple > 1 and not rank:
+            raise VerifyException("a pitch is for tensors that have rows, got rank 0")
 
     @classmethod
     def parse(cls, parser: Parser) -> AllocOp:
+        pitch = parser.parse_integer() if parser.parse_optional_keyword("pitch") else 1
         parser.parse_punctuation(":")
-        return cls(parser.parse_type())
+        return cls(parser.parse_type(), pitch)
 
     def print(self, printer: Printer) -> None:
+        if self.row_multiple != 1:
+            printer.print_string(f" pitch {self.row_multiple}")
         printer.print_string(" : ")
         printer.print_attribute(self.res.type)
+
+
+def padded_dims(dims: Sequence[Expr], pitch: int) -> tuple[Expr, ...]:
+    """Sizes whose last one is rounded up to a multiple of `pitch`."""
+    if pitch == 1 or not dims:
+        return tuple(dims)
+    return (*dims[:-1], ceildiv(dims[-1], pitch) * pitch)
+
+
+@irdl_op_definition
+class YieldOp(IRDLOperation):
+    """`host.yield %x`: the tensor that a case of a `host.dispatch` gives; it ends the case."""
+
+    name = "host.yield"
+    value = operand_def()
+    traits = traits_def(IsTerminator(), Pure())
+
+    def __init__(self, value: SSAValue) -> None:
+        super().__init__(operands=[value])
+
+    @classmethod
+    def parse(cls, parser: Parser) -> YieldOp:
+        return cls(parse_value(parser))
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.value)
 
 
 @irdl_op_definition
@@ -233,21 +295,31 @@ class DispatchOp(IRDLOperation):
     """`host.dispatch { case "on_chip" when [N <= 4096] { ... } case "looping" { ... } }`: one of several bodies runs.
 
     It is that of the first case whose predicates all hold. The last case has no predicates, so one always runs.
+
+    `%y = host.dispatch -> tensor<...> { case "as it is" when [...] { host.yield %x } ... }` gives the tensor that the
+    case yields: scratch that the case made, or a tensor from outside. Which one it is `host.bind` tells, whose strides
+    and base are those of the tensor that was chosen.
+
+    With `attributes {chooses}` a case's predicates only pick it: a launch may rely on those alone that it `assumes`.
     """
 
     name = "host.dispatch"
     cases = prop_def(ArrayAttr[StringAttr])
     predicates = prop_def(ArrayAttr[ArrayAttr[RelationAttr]])
     bodies = var_region_def("single_block")
+    res = opt_result_def(TensorType)
     traits = traits_def(NoTerminator(), MemoryReadEffect(), MemoryWriteEffect())
 
-    def __init__(self, cases: Sequence[tuple[str, Sequence[Relation], Region]]) -> None:
+    def __init__(
+        self, cases: Sequence[tuple[str, Sequence[Relation], Region]], result_type: Attribute | None = None
+    ) -> None:
         super().__init__(
             properties={
                 "cases": ArrayAttr([StringAttr(n) for n, _, _ in cases]),
                 "predicates": ArrayAttr([ArrayAttr([RelationAttr(r) for r in p]) for _, p, _ in cases]),
             },
             regions=[[r for _, _, r in cases]],
+            result_types=[result_type],
         )
 
     @property
@@ -265,10 +337,18 @@ class DispatchOp(IRDLOperation):
             raise VerifyException("case names must differ")
         if self.predicates.data[-1].data:
             raise VerifyException("the last case must have no predicates")
+        for name, _, body in self.arms:
+            last = body.block.last_op
+            yielded = last.value.type if isinstance(last, YieldOp) else None
+            expected = None if self.res is None else self.res.type
+            if yielded != expected:
+                what = ["nothing" if each is None else str(each) for each in (expected, yielded)]
+                raise VerifyException(f"case {name!r}: expected to yield {what[0]}, got {what[1]}")
 
     @classmethod
     def parse(cls, parser: Parser) -> DispatchOp:
         cases: list[tuple[str, list[Relation], Region]] = []
+        result_type = parser.parse_type() if parser.parse_optional_punctuation("->") else None
         with parser.in_braces():
             while parser.parse_optional_keyword("case"):
                 name = parser.parse_str_literal()
@@ -277,11 +357,14 @@ class DispatchOp(IRDLOperation):
                 if body.first_block is None:
                     body.add_block(Block())  # an empty case does nothing
                 cases.append((name, predicates, body))
-        op = cls(cases)
+        op = cls(cases, result_type)
         op.attributes.update(parse_extra_attributes(parser))
         return op
 
     def print(self, printer: Printer) -> None:
+        if self.res is not None:
+            printer.print_string(" -> ")
+            printer.print_attribute(self.res.type)
         printer.print_string(" {")
         with printer.indented():
             for name, predicates, body in self.arms:

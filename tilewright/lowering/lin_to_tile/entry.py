@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import prod
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from tilewright.dialects.assembly import i64_attr
 from tilewright.dialects.host import ops as host
 from tilewright.dialects.lin.generic import GenericOp
 from tilewright.dialects.lin.group import GroupOp
@@ -18,6 +20,7 @@ from tilewright.dialects.sym import (
     CastOp,
     Expr,
     Facts,
+    Relation,
     RequireOp,
     SymbolOp,
     dims_of,
@@ -25,24 +28,25 @@ from tilewright.dialects.sym import (
 from tilewright.dialects.sym.analysis import declared_symbols, module_facts
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType, buf_type, strided
+from tilewright.lowering.host_plan import CHOOSES, WIDENS
+from tilewright.lowering.host_variants import element_bytes
 from tilewright.lowering.lin_to_tile.group_space import GroupSpace, Kind, analyse
-from tilewright.lowering.lin_to_tile.schedules import Request, Schedule, schedules
+from tilewright.lowering.lin_to_tile.repack import (
+    copy_kernel,
+    mapped_layouts,
+    operand_axes,
+    row_multiple,
+    worth_copying,
+)
+from tilewright.lowering.lin_to_tile.schedules import Request, Schedule, schedules, takes_matrix_instructions
+from tilewright.lowering.lin_to_tile.tile_sizes import MAP_BYTES
 from tilewright.passes.core import error_at
+from tilewright.passes.remarks import remark
 
 
 def is_tensor(value: SSAValue) -> bool:
     """Whether a value is a tensor, not a scalar."""
     return is_tensor_type(value.type)
-
-
-def contiguous_strides(sizes: Sequence[Expr]) -> list[Expr]:
-    """Element strides of a row-major tensor."""
-    strides: list[Expr] = []
-    step = Expr.const(1)
-    for size in reversed(sizes):
-        strides.insert(0, step)
-        step = step * size
-    return strides
 
 
 @dataclass
@@ -53,6 +57,7 @@ class EntryLowering:
     function: func.FuncOp
     given_tiles: tuple[int, ...]
     arch: str | None = None
+    max_workspace: int | None = None
     facts: Facts = field(init=False)
     likely: dict[str, int] = field(init=False)
     body: Block = field(init=False)
@@ -208,16 +213,16 @@ class EntryLowering:
             self.copy_value(source, self.storage[result], self.layout[result], f"{number}_copy{n}")
 
     def place(self, value: SSAValue) -> None:
-        """Gives a value that is no output contiguous scratch."""
+        """Gives a value that is no output scratch: contiguous, or with padded rows for tensor maps."""
         if value in self.storage:
             return
         type_ = as_tensor(value.type)
-        op = host.AllocOp(type_)
+        op = host.AllocOp(type_, row_multiple(value, self.arch))
         op.res.name_hint = value.name_hint or "scratch"
         self.body.add_op(op)
         sizes = dims_of(type_)
         self.storage[value] = op.res
-        self.layout[value] = buf_type(sizes, type_.element_type, "global", strided(contiguous_strides(sizes)))
+        self.layout[value] = buf_type(sizes, type_.element_type, "global", strided(op.strides))
 
     def emit(
         self,
@@ -229,20 +234,90 @@ class EntryLowering:
     ) -> None:
         """Kernels for a space, whose values `outer` (read) and `results` (written) map to values of the function."""
         used = [v for v in outer if any(v in g.ins for g in space.generics)]
-        inputs = [(v, self.layout[outer[v]] if is_tensor(v) else v.type) for v in used]
+        stored = {v: self.storage[outer[v]] for v in used if is_tensor(v)}
+        layouts = {v: self.layout[outer[v]] for v in stored}
+        if space.kind is Kind.CONTRACTION and not self.given_tiles and takes_matrix_instructions(space, self.arch):
+            self.align_operands(op, space, stored, layouts, name)
+        inputs = [(v, layouts.get(v, v.type)) for v in used]
         for value in results.values():
             self.place(value)
         outputs = [(inner, self.layout[value]) for inner, value in results.items()]
-        bases = {v: self.base.get(self.storage[outer[v]], "") for v in used if is_tensor(v)}
-        request = Request(name, space, inputs, outputs, self.facts, self.likely, self.given_tiles, self.arch, bases)
+        bases = {v: self.base.get(stored[v], "") for v in stored}
+        request = Request(name, space, inputs, outputs, self.facts, self.likely, self.given_tiles, self.arch, bases, op)
         # The order of the kernel's arguments: buffers read, buffers written, scalars.
         buffers, scalars = [v for v in used if is_tensor(v)], [v for v in used if not is_tensor(v)]
         read = [*buffers, *results.values(), *scalars]
-        arguments = [self.storage[outer.get(v, v)] for v in read]
+        arguments = [stored[v] if v in stored else self.storage[outer.get(v, v)] for v in read]
         found = schedules(request)
         for kernel in dict.fromkeys(schedule.kernel for schedule in found):
             self.take_kernel(kernel, op, arguments)
-        self.body.add_op(self.launch(found, arguments))
+        self.body.add_op(self.launch(found, arguments, read))
+
+    def align_operands(
+        self,
+        op: Operation,
+        space: GroupSpace,
+        stored: dict[SSAValue, SSAValue],
+        layouts: dict[SSAValue, BufType],
+        name: str,
+    ) -> None:
+        """Puts in place of each operand of a contraction that tensor maps may not be able to move what the plan
+        chooses: the operand as it is, or a copy with padded rows."""
+        operands = [v for v in dict.fromkeys(space.contraction.ins) if v in stored]
+        made = {v: host.AllocOp(stored[v].type, MAP_BYTES // element_bytes(layouts[v].element)) for v in operands}
+        room = Expr.const(0)
+        for v, alloc in made.items():
+            room = room + prod(alloc.memory_dims, start=Expr.const(element_bytes(layouts[v].element)))
+        worth = worth_copying(space, self.facts, room, self.max_workspace)
+        for number, value in enumerate(operands):
+            source, layout, alloc = stored[value], layouts[value], made[value]
+            place = space.contraction.ins.index(value)
+            if worth is None or space.contraction.accesses[place] is not None or layout.rank < 2:
+                continue
+            axes = operand_axes(space, place)
+            hint = value.name_hint or f"operand{place}"
+            direct = mapped_layouts(layout, self.base.get(source, ""), axes, self.facts)
+            if any(not asked for _, asked in direct):
+                remark(op, "lin-to-tile", f"%{hint} is never copied: tensor maps can move it as it is")
+                continue
+            copied = " and ".join(map(str, worth)) or "always"
+            remark(
+                op,
+                "lin-to-tile",
+                f"%{hint} is copied into rows of multiples of {alloc.row_multiple} elements where tensor maps cannot "
+                f"move it as it is: {copied}",
+            )
+            one, strides = Expr.const(1), list(layout.strides or ())
+            cases: list[tuple[str, tuple[Relation, ...], Region]] = [
+                ("rows" if axis == axes[0] else "columns", asked, Region(Block([host.YieldOp(source)])))
+                for axis, asked in direct
+            ]
+            copies = {
+                turned: copy_kernel(
+                    f"{name}_{'turn' if turned else 'pad'}{number}", value, layout, alloc, turned=turned
+                )
+                for turned in (False, True)
+            }
+            for kernel in copies.values():
+                self.take_kernel(kernel, op, [source, alloc.res])
+            for case, turned, when in (
+                ("padded", False, (Relation(strides[-1], "==", one),)),
+                ("turned", True, (Relation(strides[-2], "==", one),)),
+                ("gathered", False, ()),
+            ):
+                scratch = host.AllocOp(stored[value].type, alloc.row_multiple)
+                scratch.res.name_hint = f"{hint}_copy"
+                launch = host.LaunchOp(copies[turned].sym_name.data, [source, scratch.res], assumes=when)
+                launch.attributes[WIDENS] = ArrayAttr([])
+                cases.append((case, (*when, *worth), Region(Block([scratch, launch, host.YieldOp(scratch.res)]))))
+            cases.append(("as it is", (), Region(Block([host.YieldOp(source)]))))
+            dispatch = host.DispatchOp(cases, source.type)
+            dispatch.attributes[CHOOSES] = UnitAttr()
+            self.body.add_op(dispatch)
+            assert dispatch.res is not None
+            dispatch.res.name_hint = f"{hint}_used"
+            stored[value] = dispatch.res
+            layouts[value] = self.bind(dispatch.res, f"{hint}_used")
 
     def take_kernel(self, kernel: KernelOp, origin: Operation, arguments: Sequence[SSAValue]) -> None:
         """Keeps a kernel, whose ops come from `origin` and which is launched on `arguments`."""
@@ -251,12 +326,24 @@ class EntryLowering:
             inner.location = origin.location
         self.kernels.append(kernel)
 
-    def launch(self, found: Sequence[Schedule], arguments: Sequence[SSAValue]) -> Operation:
-        """The launch of the only schedule, or the dispatch over several."""
+    def launch(
+        self, found: Sequence[Schedule], arguments: Sequence[SSAValue], read: Sequence[SSAValue] = ()
+    ) -> Operation:
+        """The launch of the only schedule, or the dispatch over several; `read` are the group's values that the
+        arguments hold, in the same order."""
         launches = [host.LaunchOp(s.kernel.sym_name.data, arguments, assumes=s.when) for s in found]
+        for schedule, launch in zip(found, launches, strict=True):
+            if schedule.mapped:
+                others = [n for n, v in enumerate(read) if v not in schedule.mapped]
+                launch.attributes[WIDENS] = ArrayAttr([i64_attr(n) for n in others])
         if len(found) == 1:
             return launches[0]
-        return host.DispatchOp([(s.name, s.when, Region(Block([op]))) for s, op in zip(found, launches, strict=True)])
+        dispatch = host.DispatchOp(
+            [(s.name, (*s.when, *s.prefers), Region(Block([op]))) for s, op in zip(found, launches, strict=True)]
+        )
+        if any(schedule.prefers for schedule in found):
+            dispatch.attributes[CHOOSES] = UnitAttr()
+        return dispatch
 
     def copy_result(self, value: SSAValue, output: SSAValue, number: int) -> None:
         """A result that is an argument, or the same value as another result."""

@@ -18,7 +18,9 @@ class LinToTilePass(TilewrightPass):
 
     `tile-sizes` gives the sizes for a group's parallel dims in order, then its reduced dims (powers of two); without it
     they are chosen from what is known of the extents. Relies on `decompose`; groups are the kernels that `fuse-groups`
-    made, a lin.generic outside of one becomes a kernel of its own.
+    made, a lin.generic outside of one becomes a kernel of its own. `arch` is the architecture whose matrix instructions
+    kernels are made for; operands that these cannot read as they lie are copied first, as far as the scratch that this
+    takes is within `max-workspace` bytes (no limit by default).
     """
 
     name = "lin-to-tile"
@@ -26,12 +28,13 @@ class LinToTilePass(TilewrightPass):
     anchors = ("builtin.module",)
     tile_sizes: tuple[int, ...] = ()
     arch: str | None = None
+    max_workspace: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in [f for f in op.body.block.ops if isinstance(f, func.FuncOp)]:
             if function.is_declaration:
                 continue
-            lowering = EntryLowering(op, function, tuple(self.tile_sizes), self.arch)
+            lowering = EntryLowering(op, function, tuple(self.tile_sizes), self.arch, self.max_workspace)
             lowered = lowering.lower()
             lowered.location = function.location
             op.body.block.insert_ops_before([*lowering.kernels, lowered], function)

@@ -6,20 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, TensorType, f32
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.diagnostics import TilewrightError
-from tilewright.dialects.lin.generic import GenericOp
 from tilewright.dialects.lin.shapes import scalar_type
-from tilewright.dialects.sym import Expr, Facts, Relation, ceildiv, mod
+from tilewright.dialects.sym import Expr, Facts, Relation, ceildiv
 from tilewright.dialects.sym.prove import Answer
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType
-from tilewright.lowering.host_variants import element_bytes
+from tilewright.lowering.host_variants import compare_costs
 from tilewright.lowering.lin_to_tile import tile_sizes
 from tilewright.lowering.lin_to_tile.group_space import GroupSpace, Kind
 from tilewright.lowering.lin_to_tile.kernel_writer import KernelWriter
-from tilewright.lowering.lin_to_tile.tile_sizes import Extent
+from tilewright.lowering.lin_to_tile.repack import mapped_layouts, matrix_dims, operand_axes
+from tilewright.lowering.lin_to_tile.tile_sizes import Extent, MatrixTile
+from tilewright.passes.remarks import remark
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,10 @@ class Schedule:
     name: str
     when: tuple[Relation, ...]
     kernel: KernelOp
+    prefers: tuple[Relation, ...] = ()
+    """Relations that only choose: they hold too when it runs, but its code does not rely on them."""
+    mapped: tuple[SSAValue, ...] = ()
+    """Inputs that tensor maps move, whose accesses no variant can widen."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,8 @@ class Request:
     arch: str | None = None
     bases: Mapping[SSAValue, str] = field(default_factory=dict[SSAValue, str])
     """The symbol of an input's or output's base address, where it has one."""
+    origin: Operation | None = None
+    """What the group was made from: where remarks point."""
 
     def extent(self, dim: int) -> Extent:
         """What is known of a group dim's size."""
@@ -117,14 +124,8 @@ def _is_crossed(request: Request, dim: int) -> bool:
 
 def _contraction(request: Request) -> list[Schedule]:
     space = request.space
-    contraction = space.contraction
-    left, right = (
-        {d for d in space.operand_dims(contraction, n) if d is not None and d not in space.reduced} for n in range(2)
-    )
-    rows = [d for d in space.parallel if d in left and d not in right]
-    columns = [d for d in space.parallel if d in right and d not in left]
-    own = space.dims_of_generic[contraction]
-    depth = [own[d] for d in contraction.reduction_dims]
+    found_dims = matrix_dims(space)
+    rows, columns, depth = found_dims.rows, found_dims.columns, found_dims.depth
 
     def tiles(sizes: tuple[int, int, int]) -> dict[int, int]:
         chosen = dict.fromkeys(range(len(space.extents)), 1)
@@ -137,7 +138,7 @@ def _contraction(request: Request) -> list[Schedule]:
     if request.given:
         return [Schedule("tiled", (), request.writer("", request.override(small)).write_contraction())]
     found: list[Schedule] = []
-    if request.arch == "sm_90a" and rows and columns and depth and _fits_matrix_instructions(contraction):
+    if takes_matrix_instructions(space, request.arch):
         found += _matrix_contraction(request, tiles, rows, columns)
     elements = Expr.const(1)
     for dims in (rows, columns):
@@ -154,8 +155,12 @@ def _contraction(request: Request) -> list[Schedule]:
     return found
 
 
-def _fits_matrix_instructions(contraction: GenericOp) -> bool:
-    """Whether both operands are bf16 or f16 and sums are f32."""
+def takes_matrix_instructions(space: GroupSpace, arch: str | None) -> bool:
+    """Whether a contraction may go to the matrix instructions of sm_90a: both operands are bf16 or f16, sums are f32,
+    and there are rows, columns and a depth."""
+    contraction, dims = space.contraction, matrix_dims(space)
+    if arch != "sm_90a" or not (dims.rows and dims.columns and dims.depth):
+        return False
     operands = {scalar_type(v.type) for v in contraction.ins}
     accumulator = scalar_type(contraction.result.type)
     return len(operands) == 1 and isinstance(operands.pop(), BFloat16Type | Float16Type) and accumulator == f32
@@ -169,68 +174,70 @@ def _matrix_contraction(
 ) -> list[Schedule]:
     """Tiles for matrix instructions, for operands that tensor maps can move, contiguous along either of their dims.
 
-    The largest tile comes first: one is taken when it has tiles for most processors.
+    For each layout of the operands the first tile is taken that costs no more than any after it.
     """
     space = request.space
-    found: list[Schedule] = []
-    layouts = _mapped_layouts(request, rows[-1], columns[-1])
-    for sizes in tile_sizes.MATRIX_CONTRACTIONS:
-        count = Expr.const(1)
-        for d in space.parallel:
-            size = sizes[0] if d == rows[-1] else sizes[1] if d == columns[-1] else 1
-            count = count * ceildiv(space.extents[d], size)
-        enough = Relation(count, ">=", Expr.const(tile_sizes.MOST_PROCESSORS))
-        last = sizes == tile_sizes.MATRIX_CONTRACTIONS[-1]
-        answer = Answer.PROVED if last else request.facts.prove(enough)
-        if answer is Answer.DISPROVED:
+    mapped = tuple(dict.fromkeys(space.contraction.ins))
+    made: list[tuple[str, tuple[Relation, ...], KernelOp]] = []
+    costs = [_tile_cost(request, tile, rows[-1], columns[-1]) for tile in tile_sizes.MATRIX_CONTRACTIONS]
+    for number, tile in enumerate(tile_sizes.MATRIX_CONTRACTIONS):
+        wanted = [Relation(costs[number], "<=", later) for later in costs[number + 1 :]]
+        answers = [compare_costs(r, request.facts) for r in wanted]
+        prefers = tuple(r for r, a in zip(wanted, answers, strict=True) if a is not Answer.PROVED)
+        verdict = "never taken, another costs less" if Answer.DISPROVED in answers else "taken where it costs least"
+        if not prefers:
+            verdict = "taken where none before it is"
+        _remark_tile(request, tile, costs[number], verdict)
+        if Answer.DISPROVED in answers:
             continue
-        name = f"tile{sizes[0]}x{sizes[1]}"
-        kernel = request.writer(name, tiles(sizes)).write_contraction()
-        for layout, relations in layouts:
-            when = relations if answer is Answer.PROVED else (enough, *relations)
-            found.append(Schedule(f"{name}_{layout}", when, kernel))
-        if answer is Answer.PROVED:
+        name = f"tile{tile.rows}x{tile.columns}"
+        kernel = request.writer(name, tiles((tile.rows, tile.columns, tile.depth))).write_contraction()
+        made.append((name, prefers, kernel))
+        if not prefers:
             break
-    return found
+    return [
+        Schedule(f"{name}_{layout}", when, kernel, prefers, mapped)
+        for layout, when in _mapped_layouts(request)
+        for name, prefers, kernel in made
+    ]
 
 
-def _mapped_layouts(request: Request, row: int, column: int) -> list[tuple[str, tuple[Relation, ...]]]:
+def _remark_tile(request: Request, tile: MatrixTile, cost: Expr, verdict: str) -> None:
+    """What a tile takes, what it costs a call, and when it is chosen."""
+    if request.origin is not None:
+        bytes_ = 2 * tile.depth * (tile.rows + tile.columns)
+        remark(
+            request.origin,
+            "lin-to-tile",
+            f"tile {tile.rows} x {tile.columns} x {tile.depth}: {bytes_} bytes of shared memory for the operands of a "
+            f"step, {tile.accumulators} accumulators a thread, cost {cost}: {verdict}",
+        )
+
+
+def _tile_cost(request: Request, tile: MatrixTile, row: int, column: int) -> Expr:
+    """What a tile costs: rounds in which all processors compute one each, times its own cost."""
+    count = Expr.const(1)
+    for d in request.space.parallel:
+        size = tile.rows if d == row else tile.columns if d == column else 1
+        count = count * ceildiv(request.space.extents[d], size)
+    return ceildiv(count, tile_sizes.PROCESSORS) * tile.cost
+
+
+def _mapped_layouts(request: Request) -> list[tuple[str, tuple[Relation, ...]]]:
     """The layouts of the two operands that tensor maps can move, by name, with what they ask for.
 
-    `n` stands for an operand that is contiguous along its last dim, `t` for the dim before; `nn` comes first. A tensor
-    map asks for strides and addresses of 16 bytes (CUDA driver API, cuTensorMapEncodeTiled).
+    `n` stands for an operand that is contiguous along its last dim, `t` for the dim before; `nn` comes first.
     """
     contraction, types = request.space.contraction, dict(request.inputs)
     choices: list[list[tuple[str, tuple[Relation, ...]]]] = []
-    for number, own in ((0, row), (1, column)):
-        value = contraction.ins[number]
+    for number, value in enumerate(contraction.ins):
         type_ = types.get(value)
         if not isinstance(type_, BufType) or type_.strides is None or contraction.accesses[number] is not None:
             return []
-        dims = request.space.operand_dims(contraction, number)
-        axes = [dims.index(own), *_depth_axes(request, number)]
-        letters: list[tuple[str, tuple[Relation, ...]]] = []
-        for axis in sorted(axes, reverse=True):
-            multiple = tile_sizes.MAP_BYTES // element_bytes(type_.element)
-            relations = [Relation(type_.strides[axis], "==", Expr.const(1))]
-            for other, stride in enumerate(type_.strides):
-                if other != axis and type_.dims[other].constant != 1:
-                    relations.append(Relation(mod(stride, multiple), "==", Expr.const(0)))
-            base = request.bases.get(value, "")
-            if base:
-                relations.append(Relation(mod(Expr.symbol(base), tile_sizes.MAP_BYTES), "==", Expr.const(0)))
-            answers = [request.facts.prove(r) for r in relations]
-            if Answer.DISPROVED not in answers:
-                open_ = tuple(r for r, a in zip(relations, answers, strict=True) if a is not Answer.PROVED)
-                letters.append(("n" if axis == max(axes) else "t", open_))
-        choices.append(letters)
+        axes = operand_axes(request.space, number)
+        found = mapped_layouts(type_, request.bases.get(value, ""), axes, request.facts)
+        choices.append([("n" if axis == axes[0] else "t", open_) for axis, open_ in found])
     return [(a + b, tuple(dict.fromkeys((*left, *right)))) for a, left in choices[0] for b, right in choices[1]]
-
-
-def _depth_axes(request: Request, number: int) -> list[int]:
-    """The axes of an operand along which it is summed."""
-    dims = request.space.operand_dims(request.space.contraction, number)
-    return [axis for axis, d in enumerate(dims) if d in request.space.reduced]
 
 
 def _reduction(request: Request) -> list[Schedule]:

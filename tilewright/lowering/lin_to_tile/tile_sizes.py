@@ -10,12 +10,18 @@ LARGE_CONTRACTION = (128, 128, 16)
 SMALL_CONTRACTION = (32, 32, 16)
 LARGE_FROM = 1 << 19
 """Result elements from which the large contraction tile fills the processors of current GPUs (32 tiles and up)."""
-MATRIX_CONTRACTIONS = ((128, 256, 64), (128, 128, 64), (128, 64, 64), (64, 64, 64))
-"""The same for matrix instructions of sm_90a: operands of 16 bits, in panels of 128 bytes along the depth."""
 MAP_BYTES = 16
 """What strides and addresses of tensors are multiples of for tensor maps."""
-MOST_PROCESSORS = 100
-"""Blocks that are worth having at least: three quarters of an H200's 132 processors."""
+COPY_SIZES_FROM = 64
+COPY_PRODUCTS_FROM = 1 << 26
+"""Rows, columns and depth, and multiplications, from which copying an operand for matrix instructions pays: below, the
+multiply-adds of threads take no longer than a copy and its launch (some 10 us at 25 TFLOP/s)."""
+COPY_ROWS = (16, 256)
+"""Tile of such a copy along rows: 16 elements for each of 256 threads."""
+COPY_TURNED = (64, 64)
+"""The same from columns to rows, turned in shared memory: 128 bytes of 16-bit elements on either side."""
+PROCESSORS = 132
+"""Those of an H200, which compute a tile each at a time."""
 ROW_CHUNK = 1024
 """Elements of a row that a block takes at a time when rows are walked."""
 ON_CHIP_CAPACITY = 4096
@@ -23,6 +29,38 @@ ON_CHIP_CAPACITY = 4096
 ELEMENTS = 2048
 """Elements of an elementwise tile: 8 for each of 256 threads."""
 TRANSPOSE_EDGE = 32
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixTile:
+    """A block's tile of a product on matrix instructions of sm_90a: operands of 16 bits, in panels of 128 bytes along
+    the depth."""
+
+    rows: int
+    columns: int
+    slowness: int
+    """Percent of the time that an element of the largest tile takes, as measured on one H200 at sizes that fill it."""
+    depth: int = 64
+
+    @property
+    def cost(self) -> int:
+        """What the tile costs: its elements, in units of 4096, times its slowness."""
+        return self.rows * self.columns * self.slowness // 4096
+
+    @property
+    def accumulators(self) -> int:
+        """Sums that a thread keeps: warpgroups of 128 threads have 64 rows each, and at most two multiply."""
+        return self.rows * self.columns // (128 * min(2, self.rows // 64))
+
+
+MATRIX_CONTRACTIONS = (
+    MatrixTile(128, 256, 100),
+    MatrixTile(256, 128, 100),
+    MatrixTile(128, 128, 112),
+    MatrixTile(128, 64, 135),
+    MatrixTile(64, 64, 180),
+)
+"""The tiles among which a call chooses; of two that cost the same the first."""
 
 
 @dataclass(frozen=True, slots=True)

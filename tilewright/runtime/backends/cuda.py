@@ -111,6 +111,7 @@ class CudaBackend(Backend):
             for p, shape in zip(plan.scratch, decision.scratch, strict=True)
         ]
         pointers = [0 if t is None else t.pointer for t in (*on_device, *targets, *scratch)]
+        pointers += [0 if n < 0 else pointers[n] for n in decision.chosen]
         self.launches = len(decision.launches)
         launches = [self._ready_launch(each, decision, owner) for each in decision.launches]
         for each, planned in zip(launches, decision.launches, strict=True):
@@ -156,13 +157,12 @@ class CudaBackend(Backend):
         return results, targets
 
     def _ready_launch(self, planned: PlannedLaunch, decision: Decision, owner: Device) -> ReadyLaunch:
-        """A launch with all but addresses and numbers by value; `slots` counts arguments, results, scratch in a row."""
+        """A launch with all but addresses and numbers by value; `slots` are places in a row (`HostPlan.place`)."""
         plan, site = self.entry.plan, self.entry.plan.sites[planned.site]
         loaded = self._by_site.get((planned.site, owner.info.ordinal)) or self._prepare(planned.site, owner)
         if planned.scalars is None:
             planned.scalars = loaded.lowered.scalars(decision.symbols)
-        first = {"argument": 0, "result": len(plan.arguments), "scratch": len(plan.arguments) + len(plan.results)}
-        slots = tuple(first[slot.kind] + slot.number for slot in site.tensors)
+        slots = tuple(plan.place(slot) for slot in site.tensors)
         grid = (loaded.blocks(planned.grid), 1, 1)
         return ReadyLaunch(
             loaded.function, grid, loaded.threads, loaded.smem_bytes, loaded.packer, slots, planned.scalars,
@@ -185,7 +185,7 @@ class CudaBackend(Backend):
         )
         device: Any = results[0].device
         made = tuple((shape, r.dtype) for shape, r in zip(decision.results, results, strict=True))
-        self._ready.remember(key, ReadyCall(owner, made, scratch, tuple(launches), device, spans))
+        self._ready.remember(key, ReadyCall(owner, made, scratch, decision.chosen, tuple(launches), device, spans))
 
     def _prepare(self, number: int, owner: Device) -> Loaded:
         found = self._by_site[number, owner.info.ordinal] = self.load(self.entry.plan.sites[number], owner)

@@ -75,6 +75,8 @@ class HostBackend(Backend):
             for p, shape in zip(plan.scratch, decision.scratch, strict=True)
         ]
         places = {"argument": arguments, "result": given, "scratch": scratch}
+        row = [*arguments, *given, *scratch]
+        places["chosen"] = [None if n < 0 else row[n] for n in decision.chosen]
         self.launches = len(decision.launches)
         launches: list[HostLaunch] = []
         for each in decision.launches:
@@ -87,7 +89,7 @@ class HostBackend(Backend):
             tensors: list[TensorArgument] = []
             for slot in site.tensors:
                 tensor = places[slot.kind][slot.number]
-                assert tensor is not None  # scratch of the case that was chosen
+                assert tensor is not None  # of the case that was chosen
                 tensors.append(tensor)
             values = [scalar_value(arguments[slot.number]) for slot in site.scalars]
             sizes = lowered.map_sizes(decision.symbols) if lowered.kernel.maps else ()

@@ -64,7 +64,8 @@ class ReadyLaunch:
 
 @dataclass(frozen=True, slots=True)
 class ReadyCall:
-    """A remembered call: addresses are those of the arguments, then the results, then scratch.
+    """A remembered call: addresses are those of the arguments, then the results, then scratch, then what was chosen
+    among these.
 
     For a call with outputs of the caller, which may be anywhere, `spans` has the bytes that each argument and output
     touches around its address: an output may share none with another tensor.
@@ -75,6 +76,8 @@ class ReadyCall:
     """Shape and torch dtype of each."""
     scratch: tuple[tuple[tuple[int, ...], str] | None, ...]
     """Shape and element type of each; None for scratch that this call does not need."""
+    chosen: tuple[int, ...]
+    """Numbers of the tensors that dispatches give; -1 for none."""
     launches: tuple[ReadyLaunch, ...]
     device: Any
     """torch's name of the device."""
@@ -102,6 +105,8 @@ class ReadyCall:
             tensor = new_on_device(self.owner, *wanted, stream)
             held.append(tensor)  # its memory goes back to the pool, for later work on this stream, when we are through
             pointers.append(tensor.pointer)
+        if self.chosen:
+            pointers += [0 if n < 0 else pointers[n] for n in self.chosen]
         for each in self.launches:
             each.function.launch(each.grid, each.threads, each.smem_bytes, each.pack(pointers), stream)
         return results

@@ -15,11 +15,12 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from tilewright.diagnostics import TilewrightError
-from tilewright.dialects.host.ops import AllocOp, BindOp, DispatchOp, FuncOp, GuardOp, LaunchOp, OutputOp
+from tilewright.dialects.host.ops import AllocOp, BindOp, DispatchOp, FuncOp, GuardOp, LaunchOp, OutputOp, YieldOp
 from tilewright.dialects.lin.shapes import is_tensor
 from tilewright.dialects.location import location_of
-from tilewright.dialects.sym import dims_of
+from tilewright.dialects.sym import Expr, dims_of
 from tilewright.dialects.tile.structure import KernelOp
+from tilewright.dialects.tile.types import BufType
 from tilewright.runtime.binding import Environment, Layout, Source, normalised, size_steps, solve_sizes
 from tilewright.runtime.numerics import Array, storage_dtype
 from tilewright.runtime.tile_interpreter.kernel import interpret
@@ -37,6 +38,8 @@ class _Call:
     environment: Environment = field(default_factory=Environment)
     values: dict[SSAValue, Any] = field(default_factory=dict[SSAValue, Any])
     bases: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    memory: dict[SSAValue, Array] = field(default_factory=dict[SSAValue, Array])
+    """Scratch with the padding of its rows."""
 
     def block(self, block: Block) -> None:
         """The ops of a block, in order."""
@@ -75,13 +78,21 @@ class _Call:
 
     def alloc(self, op: AllocOp) -> None:
         """Scratch."""
-        self.values[op.res] = self.fresh(op.res)
+        shape = self.shape(op.res)
+        self.memory[op.res] = self.fresh(op.res, op.memory_dims)
+        self.values[op.res] = self.memory[op.res][(*(slice(n) for n in shape), ...)]
+        self.bases[op.res] = SCRATCH_BASE
 
     def dispatch(self, op: DispatchOp) -> None:
         """The first case whose predicates hold."""
         for _, predicates, body in op.arms:
             if all(r.holds(self.environment.values) for r in predicates):
                 self.block(body.block)
+                last = body.block.last_op
+                if op.res is not None and isinstance(last, YieldOp):
+                    self.values[op.res] = self.values[last.value]
+                    if last.value in self.bases:
+                        self.bases[op.res] = self.bases[last.value]
                 return
 
     def launch(self, op: LaunchOp) -> None:
@@ -95,20 +106,35 @@ class _Call:
             if not relation.data.holds(symbols):
                 described = self.environment.describe(sorted(relation.data.symbols))
                 raise TilewrightError(f"@{name} assumes {relation.data}, got {described}", location_of(op))
-        tensors = [self.values[a] for a in op.arguments if is_tensor(a.type)]
+        formals = [a.type for a in kernel.arguments]
+        tensors = [
+            self.seen_by(a, formal) for a, formal in zip(op.arguments, formals, strict=False) if is_tensor(a.type)
+        ]
         scalars = [self.values[a] for a in op.arguments if not is_tensor(a.type)]
         interpret(kernel, tensors, scalars, symbols)
+
+    def seen_by(self, value: SSAValue, formal: Attribute) -> Array:
+        """A tensor as a kernel argument of this type: scratch with its padding where the sizes say so."""
+        memory = self.memory.get(value)
+        if memory is not None and isinstance(formal, BufType):
+            symbols = self.environment.values
+            if all(d.symbols <= symbols.keys() for d in formal.dims):
+                sizes = tuple(d.evaluate(symbols) for d in formal.dims)
+                if sizes == memory.shape:
+                    return memory
+        return self.values[value]
 
     def shape(self, value: SSAValue) -> tuple[int, ...]:
         """The sizes of a tensor."""
         return tuple(d.evaluate(self.environment.values) for d in dims_of(value.type))
 
-    def fresh(self, value: SSAValue) -> Array:
-        """A contiguous tensor, undefined: NaN, or bytes of 0xA5."""
+    def fresh(self, value: SSAValue, dims: Sequence[Expr] | None = None) -> Array:
+        """A contiguous tensor of these sizes (default: of the type), undefined: NaN, or bytes of 0xA5."""
         dtype = storage_dtype(cast("TensorType[Attribute]", value.type).element_type)
+        sizes = dims_of(value.type) if dims is None else dims
+        shape = tuple(d.evaluate(self.environment.values) for d in sizes)
         if dtype.kind == "b":
-            return np.ones(self.shape(value), dtype)
-        shape = self.shape(value)
+            return np.ones(shape, dtype)
         # 0xFF in every byte is NaN in each float type.
         raw = np.full(prod(shape) * dtype.itemsize, 0xA5 if dtype.kind == "i" else 0xFF, np.uint8)
         return raw.view(dtype).reshape(shape)
@@ -121,6 +147,7 @@ _STEPS: dict[type[Operation], Callable[[_Call, Any], None]] = {
     GuardOp: _Call.guard,
     LaunchOp: _Call.launch,
     OutputOp: _Call.output,
+    YieldOp: lambda call, op: None,  # the dispatch looks at it
 }
 
 

@@ -72,3 +72,45 @@ host.func @main(%x: tensor<?xf32, #sym.dims<N>>) -> () {
 %x = builtin.unrealized_conversion_cast to tensor<f32>
 // expected-error@+1 {{'host.bind' expects parent op 'host.func'}}
 host.bind %x strides [] base b
+
+// -----
+
+sym.symbol @N
+host.func @main() -> () {
+  // expected-error@+1 {{expected a pitch of at least 1 element, got 0}}
+  %t = host.alloc pitch 0 : tensor<?xf32, #sym.dims<N>>
+}
+
+// -----
+
+host.func @main() -> () {
+  // expected-error@+1 {{a pitch is for tensors that have rows, got rank 0}}
+  %t = host.alloc pitch 8 : tensor<f32>
+}
+
+// -----
+
+sym.symbol @N
+host.func @main(%x: tensor<?xf32, #sym.dims<N>>) -> () {
+  // expected-error@+1 {{case 'b': expected to yield tensor<?xf32, #sym.dims<N>>, got nothing}}
+  %y = host.dispatch -> tensor<?xf32, #sym.dims<N>> {
+  case "a" when [N >= 1] {
+    host.yield %x
+  }
+  case "b" {
+    host.launch @k(%x)
+  }
+  }
+}
+
+// -----
+
+sym.symbol @N
+host.func @main(%x: tensor<?xf32, #sym.dims<N>>) -> () {
+  // expected-error@+1 {{case 'a': expected to yield nothing, got tensor<?xf32, #sym.dims<N>>}}
+  host.dispatch {
+  case "a" {
+    host.yield %x
+  }
+  }
+}

@@ -45,6 +45,32 @@ host.func @main(%x: tensor<?x?xf32, #sym.dims<M, N>>, %v: f32) -> (tensor<?xf32,
   }
 }
 
+// CHECK-LABEL: host.func @padded
+host.func @padded(%x: tensor<?x?xf32, #sym.dims<M, N>>) -> () {
+  // CHECK: %y = host.dispatch -> tensor<?x?xf32, #sym.dims<M, N>> {
+  // CHECK-NEXT: case "as it is" when [N mod 4 == 0] {
+  // CHECK-NEXT: host.yield %x
+  // CHECK-NEXT: }
+  // CHECK-NEXT: case "padded" {
+  // CHECK-NEXT: %t = host.alloc pitch 4 : tensor<?x?xf32, #sym.dims<M, N>>
+  // CHECK-NEXT: host.launch @copy(%x, %t) attributes {widens = []}
+  // CHECK-NEXT: host.yield %t
+  // CHECK-NEXT: }
+  // CHECK-NEXT: } attributes {chooses}
+  // CHECK-NEXT: host.bind %y strides [x_s0, x_s1] base x_base
+  %y = host.dispatch -> tensor<?x?xf32, #sym.dims<M, N>> {
+    case "as it is" when [N mod 4 == 0] {
+      host.yield %x
+    }
+    case "padded" {
+      %t = host.alloc pitch 4 : tensor<?x?xf32, #sym.dims<M, N>>
+      host.launch @copy(%x, %t) attributes {widens = []}
+      host.yield %t
+    }
+  } attributes {chooses}
+  host.bind %y strides [x_s0, x_s1] base x_base
+}
+
 // CHECK-LABEL: host.func @nothing() -> () {
 host.func @nothing() -> () {
 }

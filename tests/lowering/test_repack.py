@@ -1,0 +1,327 @@
+"""Products whose operands tensor maps cannot move: what is copied, which tile is taken, and that results are right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tilewright.dialects.host.ops import FuncOp
+from tilewright.dialects.parsing import parse_module
+from tilewright.dialects.registry import make_context
+from tilewright.lowering.pipelines import TENSOR, make_passes
+from tilewright.lowering.simt_to_cuda import emit_kernel
+from tilewright.passes.pipeline import run_pipeline
+from tilewright.passes.remarks import collecting_remarks
+from tilewright.runtime.binding import Layout
+from tilewright.runtime.nvrtc import compile_cubin
+from tilewright.runtime.plan import Decision, HostPlan
+from tilewright.runtime.sim.buffers import Buffer
+from tilewright.runtime.sim.launch import compile_kernel
+from tilewright.runtime.tile_interpreter.host import interpret_host
+from tilewright.runtime.variants import CompiledEntry
+
+Array = np.ndarray[Any, Any]
+
+SYMBOLS = "".join(f"sym.symbol @{s} {{min = 0}}\n" for s in "BMNKH")
+
+
+def tensor(*sizes: str, element: str = "bf16") -> str:
+    """A tensor type of these sizes, by letter or by number."""
+    dims = "".join("?x" if s.isalpha() else f"{s}x" for s in sizes)
+    return f"tensor<{dims}{element}, #sym.dims<{', '.join(sizes)}>>"
+
+
+def product(batch: Sequence[str] = (), m: str = "M", n: str = "N", k: str = "K", element: str = "bf16") -> str:
+    """@main: one product."""
+    op = "batch_matmul" if batch else "matmul"
+    a, b, c = (tensor(*batch, *pair, element=element) for pair in ((m, k), (k, n), (m, n)))
+    return f"""{SYMBOLS}
+func.func @main(%a: {a}, %b: {b}) -> {c} {{
+  %c = lin.{op} %a, %b : {a}, {b} -> {c}
+  func.return %c : {c}
+}}
+"""
+
+
+def two_products() -> str:
+    """@main: (a b) c, where a b goes through scratch."""
+    a, b, c, h, d = (tensor(*pair) for pair in ("MK", "KH", "HN", "MH", "MN"))
+    return f"""{SYMBOLS}
+func.func @main(%a: {a}, %b: {b}, %c: {c}) -> {d} {{
+  %h = lin.matmul %a, %b : {a}, {b} -> {h}
+  %d = lin.matmul %h, %c : {h}, {c} -> {d}
+  func.return %d : {d}
+}}
+"""
+
+
+@cache
+def entry(text: str = product(), arch: str = "sm_90a") -> CompiledEntry:
+    """The program, compiled for an architecture."""
+    return CompiledEntry(parse_module(text, "product.mlir", make_context()), "main", arch)
+
+
+def operand(rows: int, columns: int, *, turned: bool = False, offset: int = 0) -> Layout:
+    """A matrix, row-major or column-major, `offset` bytes after an aligned address."""
+    return Layout((rows, columns), (1, rows) if turned else (columns, 1), 4096 + offset)
+
+
+def decide(a: Layout, b: Layout, text: str = product()) -> tuple[Decision, list[str]]:
+    """What a call does, and the kernels that it launches, without the name of the group."""
+    plan = entry(text).plan
+    decision = plan.run([a, b], None)
+    assert decision == plan.interpret([a, b], None)
+    return decision, [plan.sites[launch.site].kernel.removeprefix("main_0_") for launch in decision.launches]
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k", "options", "copies"),
+    [
+        (4096, 4096, 4096, {}, []),
+        (4095, 4096, 4096, {}, []),  # only what lies along rows must be a multiple of 8
+        (4096, 4096, 4093, {}, ["pad0"]),
+        (4096, 4097, 4096, {}, ["pad1"]),
+        (4095, 4097, 4093, {}, ["pad0", "pad1"]),
+        (4096, 4096, 4093, {"ta": True}, []),  # the odd size is no longer the fast one
+        (4095, 4096, 4096, {"ta": True}, ["turn0"]),
+        (4096, 4097, 4096, {"tb": True}, []),
+        (4096, 4096, 4093, {"tb": True}, ["pad0", "turn1"]),
+        (4096, 4096, 4096, {"offset": 2}, ["pad0"]),
+        (4096, 4096, 4096, {"offset": 16}, []),
+        (512, 512, 257, {}, ["pad0"]),
+    ],
+)  # fmt: skip
+def test_what_is_copied(m: int, n: int, k: int, options: dict[str, Any], copies: list[str]) -> None:
+    a = operand(m, k, turned=options.get("ta", False), offset=options.get("offset", 0))
+    decision, kernels = decide(a, operand(k, n, turned=options.get("tb", False)))
+    assert kernels[:-1] == copies
+    assert kernels[-1].startswith("tile")
+    # Rows of copies are multiples of 16 bytes.
+    shapes = {"0": (m, -(-k // 8) * 8), "1": (k, -(-n // 8) * 8)}
+    assert [s for s in decision.scratch if s is not None] == [shapes[name[-1]] for name in copies]
+
+
+def test_strides_that_are_1_along_no_dim_or_not_positive() -> None:
+    b = operand(512, 512)
+    for strides in ((2048, 2), (0, 1), (-512, 1), (512, 0)):
+        assert decide(Layout((512, 512), strides, 4096), b)[1][0] == "pad0"
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k"),
+    [
+        (63, 4097, 4093),
+        (4095, 63, 4093),
+        (4095, 4097, 63),
+        (129, 129, 129),
+        (4095, 4097, 0),
+        (0, 4097, 4093),
+        (1, 1, 1),
+    ],
+)
+def test_a_copy_that_would_not_pay_is_not_made(m: int, n: int, k: int) -> None:
+    decision, kernels = decide(operand(m, k), operand(k, n))
+    assert set(decision.scratch) == {None}
+    assert all(kernel in ("large", "small") for kernel in kernels)
+
+
+SLOWNESS = {(128, 256): 1.0, (256, 128): 1.0, (128, 128): 1.12, (128, 64): 1.35, (64, 64): 1.8}
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(64, 9000), st.integers(64, 9000))
+def test_the_tile_takes_the_fewest_rounds_for_its_cost(m: int, n: int) -> None:
+    cost = {t: -(-(-(-m // t[0]) * -(-n // t[1])) // 132) * t[0] * t[1] * s for t, s in SLOWNESS.items()}
+    _, kernels = (
+        decide(operand(m, 4096), operand(4096, -(-n // 8) * 8))
+        if n % 8 == 0
+        else decide(operand(m, 4096), operand(4096, n, turned=True))
+    )
+    taken = next(t for t in SLOWNESS if kernels[-1] == f"tile{t[0]}x{t[1]}")
+    # Costs are whole numbers in units that round down by less than a percent.
+    assert cost[taken] <= min(cost.values()) * 1.01
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "tile"),
+    [(4096, 4096, "128x256"), (4095, 4097, "256x128"), (512, 4096, "128x128"), (1024, 1024, "128x64"),
+     (128, 4096, "64x64")],
+)  # fmt: skip
+def test_tiles_of_known_sizes(m: int, n: int, tile: str) -> None:
+    # The fastest ones as measured on one H200.
+    assert decide(operand(m, 4093), operand(4093, n))[1][-1] == f"tile{tile}"
+
+
+def test_a_limit_on_scratch_is_kept() -> None:
+    module = parse_module(product(), "product.mlir", make_context())
+    options = {"lin-to-tile": {"arch": "sm_90a", "max_workspace": 2 * (512 * 264 + 257 * 512)}}
+    run_pipeline(module, make_context(), make_passes(TENSOR, options))
+    limited = HostPlan(next(op for op in module.ops if isinstance(op, FuncOp)))
+
+    def scratch(m: int) -> set[Any]:
+        return set(limited.run([operand(m, 257), operand(257, 512)], None).scratch)
+
+    assert scratch(512) == {None, (512, 264)}
+    assert scratch(513) == {None}
+
+
+def test_remarks_name_the_candidates_and_the_copies() -> None:
+    module = parse_module(product(n="128"), "product.mlir", make_context())
+    with collecting_remarks() as remarks:
+        run_pipeline(module, make_context(), make_passes(TENSOR[:-1], {"lin-to-tile": {"arch": "sm_90a"}}))
+    texts = [r.message for r in remarks if r.pass_name == "lin-to-tile"]
+    assert (
+        "%a is copied into rows of multiples of 8 elements where tensor maps cannot move it as it is: M >= 64"
+        in texts[0]
+    )
+    assert texts[2] == (
+        "tile 128 x 256 x 64: 49152 bytes of shared memory for the operands of a step, 128 accumulators a thread, "
+        "cost 800*(M ceildiv 16896): taken where it costs least"  # 132 processors with 128 rows each
+    )
+    assert texts[-1].endswith("cost 180*(M ceildiv 4224): taken where none before it is")
+
+
+def whole(*shape: int) -> Array:
+    """Small whole numbers, so that sums are exact."""
+    return np.random.default_rng(sum(shape)).integers(-2, 3, shape).astype(ml_dtypes.bfloat16)
+
+
+def times(a: Array, b: Array) -> Array:
+    """The product, rounded once."""
+    return (a.astype(np.float32) @ b.astype(np.float32)).astype(a.dtype)
+
+
+@pytest.mark.parametrize("layout", ["rows", "columns", "steps"])
+def test_results_through_copies(layout: str) -> None:
+    a, b = whole(405, 409), whole(409, 407)
+    if layout == "columns":
+        a, b = np.asfortranarray(a), np.asfortranarray(b)
+    elif layout == "steps":
+        a = np.repeat(np.repeat(a, 2, 0), 3, 1)[::2, ::3]
+    (got,) = interpret_host(entry().planned[0], "main", [a, b])
+    np.testing.assert_array_equal(got, times(a, b))
+
+
+def test_results_of_products_in_a_batch() -> None:
+    a, b = whole(3, 285, 283), whole(3, 283, 281)
+    (got,) = interpret_host(entry(product(batch="B")).planned[0], "main", [a, b])
+    np.testing.assert_array_equal(got, times(a, b))
+
+
+def test_sizes_that_are_numbers() -> None:
+    a, b = whole(405, 409).astype(np.float16), whole(409, 416).astype(np.float16)
+    text = product(m="405", n="416", k="409", element="f16")
+    (got,) = interpret_host(entry(text).planned[0], "main", [a, b])
+    np.testing.assert_array_equal(got, times(a, b))
+    assert decide(operand(405, 409), operand(409, 416), text)[1] == ["pad0", "tile64x64"]
+
+
+def test_an_operand_that_is_read_twice_is_copied_once() -> None:
+    square = tensor("M", "M")
+    text = f"""{SYMBOLS}
+func.func @main(%a: {square}) -> {square} {{
+  %t = lin.transpose %a perm [1, 0] : {square} -> {square}
+  %c = lin.matmul %a, %t : {square}, {square} -> {square}
+  %d = lin.map ins(%c, %a : {square}, {square}) -> {square} {{
+  ^bb0(%p: bf16, %q: bf16):
+    %s = arith.addf %p, %q : bf16
+    lin.yield %s : bf16
+  }}
+  func.return %d : {square}
+}}
+"""
+    a = whole(411, 411)
+    (got,) = interpret_host(entry(text).planned[0], "main", [a])
+    product_ = times(a, np.ascontiguousarray(a.T)).astype(np.float32)
+    np.testing.assert_array_equal(got, (product_ + a.astype(np.float32)).astype(a.dtype))
+    plan = entry(text).plan
+    found = [plan.sites[launch.site].kernel for launch in plan.run([operand(4095, 4095)], None).launches]
+    assert found == ["main_0_pad0", "main_0_tile128x256"]
+
+
+def test_scratch_between_products_has_rows_that_tensor_maps_can_move() -> None:
+    # The padding of its rows is NaN: nothing reads it.
+    a, b, c = whole(405, 409), whole(409, 407), whole(407, 415)
+    compiled = entry(two_products())
+    (got,) = interpret_host(compiled.planned[0], "main", [a, b, c])
+    np.testing.assert_array_equal(got, times(times(a, b), c))
+    decision = compiled.plan.run([operand(405, 409), operand(409, 407), operand(407, 415)], None)
+    kernels = [compiled.plan.sites[launch.site].kernel for launch in decision.launches]
+    assert [k.partition("_")[2][:6] for k in kernels] == ["0_pad0", "0_pad1", "0_tile", "1_pad1", "1_tile"]
+    assert (405, 408) in decision.scratch
+
+
+def copied(name: str, source: Array, sizes: dict[str, int]) -> tuple[Array, Any]:
+    """What a copy kernel makes of the left operand, and the simulator's report."""
+    compiled = entry()
+    lowered = compiled.lower(compiled.sites[f"main_0_{name}"])
+    rows, columns = source.shape
+    target = np.full((rows, -(-columns // 8) * 8), 77, source.dtype)
+    memory = source.ravel(order="K")
+    report = compile_kernel(lowered.kernel, "check", aliased=False).run(
+        [Buffer(memory), Buffer(target.reshape(-1))],
+        lowered.scalars(tuple(sizes.get(s, 0) for s in compiled.plan.symbols)),
+        grid=compiled.sites[f"main_0_{name}"].grid.evaluate(sizes),
+    )
+    return target, report
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (7, 300), (67, 129), (40, 8), (16, 513)])
+@pytest.mark.parametrize("kernel", ["pad0", "turn0"])
+def test_copies_are_exact_and_stay_inside(kernel: str, shape: tuple[int, int]) -> None:
+    rows, columns = shape
+    turned = kernel == "turn0"
+    source = np.asarray(whole(*shape), order="F" if turned else "C")
+    strides = (1, rows) if turned else (columns, 1)
+    sizes = {"M": rows, "K": columns, "a_s0": strides[0], "a_s1": strides[1]}
+    target, report = copied(f"{kernel}/general32", source, sizes)
+    assert not report.diagnostics
+    np.testing.assert_array_equal(target[:, :columns], source)
+    assert not target[:, columns:].any()
+
+
+def test_copies_touch_few_lines() -> None:
+    rows, columns = 32, 513
+    sizes = {"M": rows, "K": columns, "a_s0": columns, "a_s1": 1}
+    compiled = entry()
+    lowered = compiled.lower(compiled.sites["main_0_pad0/general32"])
+    source, target = whole(rows, columns), np.zeros((rows, 520), ml_dtypes.bfloat16)
+    program = compile_kernel(lowered.kernel, "count", aliased=False)
+    scalars = lowered.scalars(tuple(sizes.get(s, 0) for s in compiled.plan.symbols))
+    grid = compiled.sites["main_0_pad0/general32"].grid.evaluate(sizes)
+    report = program.run([Buffer(source.reshape(-1)), Buffer(target.reshape(-1))], scalars, grid=grid)
+    found = {
+        site.op_name: counts for site, counts in report.counts.items() if site.op_name in ("simt.load", "simt.store")
+    }
+    # A store of 8 bytes a lane is 256 bytes: 8 sectors; rows begin at multiples of 16 bytes, half a sector.
+    assert found["simt.store"].sectors <= found["simt.store"].requests * 9
+    # Loads of single elements come to 256 bytes too, from any byte pair on.
+    assert found["simt.load"].sectors <= found["simt.load"].requests * 9
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize("element", ["bf16", "f16"])
+def test_every_kernel_of_odd_sizes_compiles_without_spills(element: str) -> None:
+    text = product(element=element)
+    compiled = entry(text)
+    sites: set[int] = set()
+    for m, n, k in ((4095, 4097, 4093), (4096, 4096, 4093), (511, 4097, 4093), (1023, 1023, 1111), (127, 4097, 4093)):
+        for turned in (False, True):
+            a, b = operand(m, k, turned=turned), operand(k, n, turned=turned)
+            sites.update(launch.site for launch in compiled.plan.run([a, b], None).launches)
+    names = {f"{compiled.plan.sites[n].kernel}/{compiled.plan.sites[n].variant}": n for n in sites}
+    assert {name.split("/")[0].removeprefix("main_0_") for name in names} >= {
+        "pad0", "pad1", "turn0", "turn1", "tile128x256", "tile256x128", "tile128x128", "tile128x64",
+    }  # fmt: skip
+    for name, number in names.items():
+        made = compile_cubin(emit_kernel(compiled.lower(compiled.plan.sites[number]).kernel, "sm_90a"), "sm_90a")
+        assert "C75" not in made.log, name
+        (used,) = made.resources.values()
+        assert (used.stack_bytes, used.spill_store_bytes, used.spill_load_bytes) == (0, 0, 0), name
