@@ -114,6 +114,39 @@ def test_generics_without_groups_are_kernels_of_their_own() -> None:
     assert count(module, AllocOp) >= 3
 
 
+def test_a_group_that_reads_its_own_value_at_computed_positions_is_no_one_kernel() -> None:
+    """What is read backwards, another block has made; that both also walk one input does not bring them together."""
+    import numpy as np
+
+    vector = "tensor<?xf32, #sym.dims<M>>"
+    text = f"""
+    sym.symbol @M
+    func.func @main(%x: {vector}) -> {vector} {{
+      %y = lin.group ins(%x : {vector}) -> {vector} {{
+      ^bb0(%v: {vector}):
+        %a = lin.generic (i) ins(%v[i] : {vector}) out[i] : {vector} {{
+        ^bb0(%p: f32):
+          %r = arith.addf %p, %p : f32
+          lin.yield %r : f32
+        }}
+        %b = lin.generic (i) ins(%a at [M - 1 - i] : {vector}, %v[i] : {vector}) out[i] : {vector} {{
+        ^bb0(%p: f32, %q: f32):
+          %r = arith.subf %p, %q : f32
+          lin.yield %r : f32
+        }}
+        lin.yield %b : {vector}
+      }}
+      func.return %y : {vector}
+    }}
+    """
+    module = tiled(text, (), "fuse-elementwise", "fuse-groups")
+    assert count(module, LaunchOp) == 2
+    assert count(module, AllocOp) == 1
+    x = np.arange(7, dtype=np.float32)
+    (got,) = interpret_host(module, None, [x])
+    np.testing.assert_array_equal(got, 2 * x[::-1] - x)
+
+
 def test_sums_in_less_than_f32_are_no_products() -> None:
     # A multiply-accumulate adds in f32 or i32; this sum is kept in bf16.
     text = """

@@ -24,12 +24,12 @@ TYPES = {
 }
 
 
-def program(signature: str, body: str) -> ModuleOp:
-    """The module of one function; `!MN` and the like stand for the types of the table."""
+def program(signature: str, body: str, facts: str = "") -> ModuleOp:
+    """The module of one function after `facts`; `!MN` and the like stand for the types of the table."""
     text = f"func.func @f{signature} {{\n{body}\n}}\n"
     for short in sorted(TYPES, key=len, reverse=True):
         text = text.replace(short, TYPES[short])
-    return parse("sym.symbol @M\nsym.symbol @N\nsym.symbol @K\n" + text)
+    return parse("sym.symbol @M\nsym.symbol @N\nsym.symbol @K\n" + facts + text)
 
 
 def body(op: str, count: int = 1) -> str:
@@ -206,6 +206,19 @@ def test_i1_between_two_bodies_stays_i1() -> None:
         "    lin.yield %r : f32\n  }\n  func.return %y : tensor<?xf32, #sym.dims<M>>\n}\n"
     )
     assert groups(preserves(FUSE, module, SIZES)) == [1]
+
+
+def test_a_read_at_index_0_of_what_facts_alone_make_one_row_is_not_fused() -> None:
+    """The one row of the value may be read at 0; the rows of the operand, which are M, may not."""
+    module = program(
+        "(%x: !MN) -> !N",
+        f"  %a = lin.generic (i, j) ins(%x[i, j] : !MN) out[i, j] : !1N {body('arith.negf')}\n"
+        f"  %b = lin.generic (j) ins(%a[0, j] : !1N) out[j] : !N {body('math.exp')}\n"
+        "  func.return %b : !N",
+        "sym.require M == 1\n",
+    )
+    after = preserves(["fuse-elementwise"], module, {"M": 1, "N": 4})
+    assert len(ops_named(after, "lin.generic")) == 2
 
 
 def test_a_transposed_copy_of_a_square_is_not_the_square() -> None:
