@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,9 @@ from tilewright.dialects.assembly import int_array, ints
 
 WARPGROUP = 128
 """Threads of a warpgroup: four warps, the first of which has a number that four divides."""
+MOST_WARPGROUPS = 1024 // WARPGROUP
+"""Warpgroups of a block of 1024 threads, which is the largest (CUDA C++ Programming Guide, compute capabilities)."""
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +60,13 @@ def verify_roles(roles: Sequence[Role]) -> None:
     """Raise VerifyException unless the roles are ranges of warpgroups that do not meet, with legal register counts."""
     taken: set[int] = set()
     for role in roles:
-        if not 0 <= role.first < role.last:
-            raise VerifyException(f"role {role.name}: expected warpgroups [first, past last], got {role}")
+        if _NAME.fullmatch(role.name) is None:
+            raise VerifyException(f"expected a role's name to be a word of letters, digits and _, got {role.name!r}")
+        if not 0 <= role.first < role.last <= MOST_WARPGROUPS:
+            raise VerifyException(
+                f"role {role.name}: expected warpgroups [first, past last] within [0, {MOST_WARPGROUPS}],"
+                f" got [{role.first}, {role.last}]"
+            )
         own = set(range(role.first, role.last))
         if taken & own:
             raise VerifyException(f"role {role.name}: warpgroup {min(taken & own)} has a role already")

@@ -208,7 +208,11 @@ def load_passes_from(path: Path) -> list[str]:
     TilewrightError, at the file's line where there is one, when there is no such file, it does not parse, it raises
     while it is imported, or it registers nothing; what it had registered until then is forgotten.
     """
-    if not path.is_file():
+    try:
+        there = path.is_file()
+    except OSError as problem:
+        raise TilewrightError(f"cannot load passes: {problem.strerror or problem}: {str(path)[:80]}") from None
+    if not there:
         raise TilewrightError(f"cannot load passes: there is no file {path}")
     digest = hashlib.sha256(str(path.resolve()).encode("utf-8", "surrogatepass")).hexdigest()[:8]
     name = f"tilewright_loaded_{re.sub(r'[^A-Za-z0-9_]', '_', path.stem)}_{digest}"

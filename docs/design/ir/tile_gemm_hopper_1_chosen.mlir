@@ -25,9 +25,9 @@ tile.kernel @gemm_0_vector32(%a: !tile.buf<[M, K], bf16, global, #tile.strided<[
   tile.fill %f_c with 0.000000e+00 : f32
   tile.for %k2 = 0 to K step 64 {
     %t_a = tile.alloc : !tile.buf<[128, 64], bf16, shared, #tile.swizzled<128, 1>>
-    tile.copy %a[%o0, %k2] to %t_a bounds [clip, clip] other 0.000000e+00 : bf16 width 8 store_width 1 dist #tile.distributed<threads [32, 8] strides [8, 1] vector [1, 8]>
+    tile.copy %a[%o0, %k2] to %t_a bounds [clip, clip] other 0.000000e+00 : bf16 width 8 store_width 8 dist #tile.distributed<threads [32, 8] strides [8, 1] vector [1, 8]>
     %t_b = tile.alloc : !tile.buf<[64, 256], bf16, shared, #tile.swizzled<128, 1>>
-    tile.copy %b[%k2, %o1] to %t_b bounds [clip, clip] other 0.000000e+00 : bf16 width 8 store_width 1 dist #tile.distributed<threads [8, 32] strides [32, 1] vector [1, 8]>
+    tile.copy %b[%k2, %o1] to %t_b bounds [clip, clip] other 0.000000e+00 : bf16 width 8 store_width 8 dist #tile.distributed<threads [8, 32] strides [32, 1] vector [1, 8]>
     tile.mma (d0, d1, d2) %t_a[d0, d2], %t_b[d2, d1] into %f_c[d0, d1] inst wgmma
   }
   tile.for %panel = 0 to 256 step 64 unroll 4 {

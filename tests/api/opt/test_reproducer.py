@@ -140,3 +140,12 @@ def test_bad_reproducers() -> None:
     assert "<pipeline>:1:16: error: unknown pass 'sce'" in run("--run-reproducer", text=unknown)[2]
     broken = MLIR_MADE.replace("flag: false", "flag: 1 2")
     assert "<stdin>:9:1" in one_line_of(run(text=broken)[2])
+
+
+def test_the_input_is_never_replaced_by_a_reproducer(tmp_path: Path) -> None:
+    source = tmp_path / "in.mlir"
+    source.write_text("sym.symbol @M\n")
+    code, _, err = run(str(source), f"--crash-reproducer={source}")
+    assert code == 1
+    assert "is the input, which it would replace" in err
+    assert source.read_text() == "sym.symbol @M\n"

@@ -37,7 +37,7 @@ def execute(console: Console, arguments: CliArguments) -> int:
         raise TilewrightError("tilewright fuzz needs hypothesis: pip install 'tilewright[testing]'") from None
     if arguments.examples is not None and arguments.examples < 1:
         raise TilewrightError(f"--examples: expected at least 1, got {arguments.examples}")
-    if arguments.time is not None and arguments.time <= 0:
+    if arguments.time is not None and not 0 < arguments.time < float("inf"):
         raise TilewrightError(f"--time: expected more than 0 seconds, got {arguments.time:g}")
     workers = arguments.workers if arguments.workers is not None else _cores()
     if workers < 1:

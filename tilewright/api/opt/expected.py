@@ -23,6 +23,9 @@ _DESIGNATOR = re.compile(
 )
 _EMBEDDED_REGEX = re.compile(r"\{\{(.*?)\}\}")
 
+MOST_DIGITS = 9
+"""Digits of a line number that are read, with the sign."""
+
 
 @dataclass(frozen=True, slots=True)
 class Produced:
@@ -109,7 +112,7 @@ def _line(place: str | None, number: int, lines: list[str]) -> int | None:
     if place == "unknown":
         return None
     if place not in ("above", "below"):
-        return number + int(place)
+        return number + int(place[:MOST_DIGITS])  # no file is so long
     step = -1 if place == "above" else 1
     line = number + step
     while 1 <= line <= len(lines) and lines[line - 1].lstrip().startswith("// expected-"):

@@ -129,12 +129,20 @@ def _load(console: Console, arguments: OptArguments) -> None:
 
     for path in arguments.load:
         file = Path(path)
-        if file.is_file():
+        if len(path) < 1024 and file.is_file():
             # For the caret under an error in it.
             console.sources[path] = file.read_text(encoding="utf-8", errors="replace")
         load_passes_from(file)
     options = [option for action in make_parser()._actions for option in action.option_strings]  # pyright: ignore[reportPrivateUsage]  # argparse has no public list
     check_bare_passes(arguments.bare_passes, options)
+
+
+def _same_file(one: str, other: str) -> bool:
+    """Whether two paths name one file that is there."""
+    try:
+        return Path(one).samefile(other)
+    except OSError:
+        return False
 
 
 def _prepare(console: Console, arguments: OptArguments) -> tuple[Driver, str, str]:
@@ -144,6 +152,10 @@ def _prepare(console: Console, arguments: OptArguments) -> tuple[Driver, str, st
     from tilewright.api.opt.pipeline import PIPELINE_ORIGIN, canonical_text, make_pipeline
     from tilewright.api.opt.timing import Stopwatch
 
+    if arguments.crash_reproducer is not None and _same_file(arguments.crash_reproducer, arguments.file):
+        raise TilewrightError(
+            f"--crash-reproducer: '{arguments.crash_reproducer}' is the input, which it would replace"
+        )
     stopwatch = Stopwatch()
     pipeline_text = arguments.passes or bare_pipeline(arguments.bare_passes)
     source: tuple[str, str] | None = None

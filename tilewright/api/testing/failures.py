@@ -35,6 +35,9 @@ DEFAULT_FOLDER = Path(".tilewright/failures")
 TITLE = "// tilewright failure"
 _FIELD = re.compile(r"// ([a-z]+): ?(.*)")
 
+MOST_DIGITS = 40
+"""Digits of a number in a header, at most."""
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -131,12 +134,12 @@ def read_failure(text: str, name: str) -> Failure:
     sizes: dict[str, int] = {}
     for word in fields.get("sizes", "").split():
         symbol, equals, size = word.partition("=")
-        if not equals or not size.isdecimal():
-            raise TilewrightError(f"{name}: sizes: expected such as M=33, got '{word}'")
+        if not equals or not size.isdecimal() or len(size) > MOST_DIGITS:
+            raise TilewrightError(f"{name}: sizes: expected such as M=33, got '{word[:40]}'")
         sizes[symbol] = int(size)
     seed = fields.get("seed", "0")
-    if not seed.isdecimal():
-        raise TilewrightError(f"{name}: seed: expected a number of at least 0, got '{seed}'")
+    if not seed.isdecimal() or len(seed) > MOST_DIGITS:
+        raise TilewrightError(f"{name}: seed: expected a number of at least 0, got '{seed[:40]}'")
     # What comes after the header; blank lines keep the places of errors in the file.
     program = Program("\n" * count + "".join(lines[count:]), sizes, int(seed), lane, level, "".join(meaning))
     place = parse_place(fields["place"]) if "place" in fields else None

@@ -16,9 +16,11 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from tilewright.dialects.assembly import i64_attr, parse_type_of, parse_value, parse_word
+from tilewright.dialects.simt.structure import check_room
 from tilewright.dialects.simt.types import MbarType
 
 FENCES = ("mbarrier_init", "async")
+MBARRIER_BYTES = 8
 NAMED_BARRIERS = 16
 """Named barriers of a block; number 0 is the block barrier (PTX ISA, bar.sync)."""
 
@@ -38,6 +40,7 @@ class MbarOp(IRDLOperation):
     def verify_(self) -> None:
         if self.offset.value.data % 8:
             raise VerifyException(f"an mbarrier lies at a multiple of 8 bytes, got {self.offset.value.data}")
+        check_room(self, self.offset.value.data, self.res.type.count.data * MBARRIER_BYTES)
 
     @classmethod
     def parse(cls, parser: Parser) -> MbarOp:

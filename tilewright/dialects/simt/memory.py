@@ -31,7 +31,7 @@ from tilewright.dialects.assembly import (
     parse_value,
     print_optional_values,
 )
-from tilewright.dialects.simt.structure import is_static_index
+from tilewright.dialects.simt.structure import check_room, is_static_index
 from tilewright.dialects.simt.types import GlobalType, RegsType, SharedType
 
 WIDTHS = (1, 2, 4, 8, 16)
@@ -57,6 +57,16 @@ class SharedOp(IRDLOperation):
 
     def __init__(self, offset: int, type: SharedType) -> None:
         super().__init__(properties={"offset": i64_attr(offset)}, result_types=[type])
+
+    def verify_(self) -> None:
+        type_ = self.res.type
+        element = type_.element
+        bits = 64
+        if isinstance(element, IntegerType):
+            bits = cast("IntegerType[int]", element).width.data
+        elif isinstance(element, AnyFloat):
+            bits = element.bitwidth
+        check_room(self, self.offset.value.data, type_.count * max(1, bits // 8))
 
     @classmethod
     def parse(cls, parser: Parser) -> SharedOp:

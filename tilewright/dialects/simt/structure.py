@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
@@ -302,6 +302,16 @@ class UnrollOp(IRDLOperation):
         print_extra_attributes(printer, self)
         printer.print_string(" ")
         printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
+
+
+def check_room(op: Operation, offset: int, size: int) -> None:
+    """Raise VerifyException unless so many bytes from an offset on lie in the shared memory of the kernel around."""
+    kernel = op.parent_op()
+    while kernel is not None and not isinstance(kernel, KernelOp):
+        kernel = kernel.parent_op()
+    room = offset + size if kernel is None else kernel.smem.value.data
+    if offset < 0 or offset + size > room:
+        raise VerifyException(f"bytes {offset} to {offset + size} do not lie in {room} bytes of shared memory")
 
 
 def is_static_index(value: SSAValue) -> bool:

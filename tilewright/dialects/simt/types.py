@@ -85,6 +85,8 @@ class SharedType(ParametrizedAttribute, TypeAttribute):
     def verify(self) -> None:
         if self.swizzle.data not in SWIZZLES:
             raise VerifyException(f"expected a swizzle of 32, 64 or 128 bytes, got {self.swizzle.data}")
+        if any(n < 1 for n in self.sizes):
+            raise VerifyException(f"sizes of a shared array must be at least 1, got {list(self.sizes)}")
 
 
 def swizzled(byte: int, swizzle: int) -> int:

@@ -54,7 +54,8 @@ class RolesOp(IRDLOperation):
         return roles_of(self.names, self.bounds, self.registers)
 
     def verify_(self) -> None:
-        if len(self.names.data) != len(self.bodies) or len(self.bounds.data) != 2 * len(self.bodies):
+        counts = len(self.names.data), len(self.bounds.data), len(self.registers.data)
+        if counts != (len(self.bodies), 2 * len(self.bodies), len(self.bodies)):
             raise VerifyException("expected a name, two bounds and a register count for each region")
         verify_roles(self.roles)
 

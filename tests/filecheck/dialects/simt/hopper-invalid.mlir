@@ -389,3 +389,42 @@ simt.kernel @k(%t: !simt.tmap<[64, 64], bf16>, %p: !simt.global<f32>) threads 12
 simt.kernel @k(%t: !simt.tmap<[64, 64], bf16>, %p: !simt.global<bf16>) threads 128 smem 65536 grid [1] params [] maps [#simt.tensor_map<0, dims [64], strides [1], swizzle 128>] {
   %zero = arith.constant 0 : i32
 }
+
+// -----
+
+simt.kernel @k() threads 32 smem 4096 grid [1] {
+  // expected-error@+1 {{role a: expected warpgroups [first, past last] within [0, 8], got [0, 1000000000000]}}
+  simt.roles {
+    role a warpgroups [0, 1000000000000] {
+      simt.fence async
+    }
+  }
+}
+
+// -----
+
+simt.kernel @k() threads 32 smem 4096 grid [1] {
+  // expected-error@+1 {{bytes -8 to 24 do not lie in 4096 bytes of shared memory}}
+  %m = simt.mbar at -8 : !simt.mbar<4>
+}
+
+// -----
+
+simt.kernel @k() threads 32 smem 4096 grid [1] {
+  // expected-error@+1 {{bytes 4000 to 12192 do not lie in 4096 bytes of shared memory}}
+  %s = simt.shared at 4000 : !simt.smem<[64, 64], bf16>
+}
+
+// -----
+
+simt.kernel @k() threads 32 smem 4096 grid [1] {
+  // expected-error@+1 {{sizes of a shared array must be at least 1, got [-4, 64]}}
+  %s = simt.shared at 0 : !simt.smem<[-4, 64], bf16>
+}
+
+// -----
+
+// expected-error@+1 {{expected a role's name to be a word of letters, digits and _, got 'a b'}}
+"tile.roles"() <{names = ["a b"], bounds = [#builtin.int<0>, #builtin.int<1>], registers = [#builtin.int<0>]}> ({
+^bb0:
+}) : () -> ()

@@ -6,8 +6,8 @@ sym.symbol @N
 sym.symbol @x_s1 {source = "stride"}
 
 // Pointers, values of the launch, then what the host binds to params.
-// CHECK: simt.kernel @kernel(%x: !simt.global<f32>, %y: !simt.global<bf16>, %v: f32, %m: i32, %n: i64) threads 128 smem 4352 grid [M ceildiv 32] params [M, M*N + 1] assumes [x_s1 == 1] attributes {note = "all"} {
-simt.kernel @kernel(%x: !simt.global<f32>, %y: !simt.global<bf16>, %v: f32, %m: i32, %n: i64) threads 128 smem 4352 grid [M ceildiv 32] params [M, M*N + 1] assumes [x_s1 == 1] attributes {note = "all"} {
+// CHECK: simt.kernel @kernel(%x: !simt.global<f32>, %y: !simt.global<bf16>, %v: f32, %m: i32, %n: i64) threads 128 smem 4368 grid [M ceildiv 32] params [M, M*N + 1] assumes [x_s1 == 1] attributes {note = "all"} {
+simt.kernel @kernel(%x: !simt.global<f32>, %y: !simt.global<bf16>, %v: f32, %m: i32, %n: i64) threads 128 smem 4368 grid [M ceildiv 32] params [M, M*N + 1] assumes [x_s1 == 1] attributes {note = "all"} {
   // CHECK-NEXT: %t = simt.tid
   // CHECK-NEXT: %b = simt.block_id x
   // CHECK-NEXT: simt.block_id z

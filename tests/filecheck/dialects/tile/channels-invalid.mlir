@@ -99,7 +99,7 @@ tile.kernel @k() grid (%i) = [1] {
 // -----
 
 tile.kernel @k() grid (%i) = [1] {
-  // expected-error@+1 {{role a: expected warpgroups [first, past last], got}}
+  // expected-error@+1 {{role a: expected warpgroups [first, past last] within [0, 8], got [1, 1]}}
   tile.roles { role a warpgroups [1, 1] {} }
 }
 
