@@ -11,6 +11,7 @@ from tests.lowering.support import NAMES, kernel_text, lowered, parsed, run
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.registry import make_context
 from tilewright.dialects.simt.structure import UnrollOp
+from tilewright.dialects.simt.sync import BarrierOp
 from tilewright.dialects.tile.structure import KernelOp as TileKernelOp
 from tilewright.lowering.tile_to_simt import TileToSimtPass
 
@@ -59,6 +60,17 @@ def test_reduction_across_warps(width: int, combine: str, fill: str, fold, r: in
     report = run(lowered(text), {"R": r, "C": c}, [x.ravel(), y])
     assert report.diagnostics == []
     np.testing.assert_array_equal(y, fold(x, axis=1))
+
+
+@pytest.mark.parametrize("lacking", [0, 1])
+def test_each_barrier_of_a_reduction_in_a_loop_orders_something(lacking: int) -> None:
+    """Before a turn writes to the scratch that the turn before read, and before it reads what it wrote; no more."""
+    kernel = lowered(kernel_text("row_sum"))
+    barriers = [op for op in kernel.walk() if isinstance(op, BarrierOp)]
+    assert len(barriers) == 2
+    barriers[lacking].detach()
+    report = run(kernel, {"R": 4, "C": 256}, [numbers(4, 256).ravel(), np.zeros(4, np.float32)])
+    assert "race" in {d.kind for d in report.diagnostics}
 
 
 @pytest.mark.parametrize("combine", ["sum", "prod", "max", "min"])

@@ -117,10 +117,9 @@ HANDWRITTEN: Final = (
     Handwritten(
         "scratch-reused-too-soon",
         "lowering/tile_to_simt/reduction.py",
-        "            self.finish(builder.add(RegsLoadOp(partial, indices)).results[0], indices)\n"
-        "        builder.add(BarrierOp())\n",
-        "            self.finish(builder.add(RegsLoadOp(partial, indices)).results[0], indices)\n",
-        "the next reduction writes to the scratch while a warp still reads this one's",
+        "        mask = first_copy(builder, writers)\n        builder.add(BarrierOp())\n",
+        "        mask = first_copy(builder, writers)\n",
+        "the next turn of a loop writes to the scratch while a warp still reads what this one wrote",
     ),
     Handwritten(
         "unordered-is-false",

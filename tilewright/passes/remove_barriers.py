@@ -99,7 +99,10 @@ def walk(block: Block, turns: dict[ForOp, int]) -> Iterator[Event]:
             yield Event(op, None, False)
         elif isinstance(op, ReduceOp):
             if op.scratch is not None:
-                yield Event(op, None, False)
+                # A barrier before each of its two steps; none after, so that another writer of the scratch needs one.
+                for writes in (True, False):
+                    yield Event(op, None, False)
+                    yield Event(op, op.scratch, writes)
         elif isinstance(op, CopyOp):
             for value, writes in ((op.source, False), (op.target, True)):
                 if space(value) == "shared":

@@ -26,6 +26,8 @@ tile.kernel @k(%x: {GLOBAL}, %y: {GLOBAL}) grid (%i) = [1] threads 64 index_widt
   %t = tile.alloc : !tile.buf<[64], f32, shared, #tile.strided<[1]>>
   %f = tile.alloc : !tile.buf<[64], f32, fragment, {LAYOUT}>
   %g = tile.alloc : !tile.buf<[64], f32, fragment, #tile.distributed<threads [32] strides [1] vector [2]>>
+  %sum = tile.alloc : !tile.buf<[], f32, fragment, #tile.distributed<threads [] strides [] vector []>>
+  tile.fill %sum with 0.0 : f32
 """
 WRITE_S = f"  tile.copy %x[%zero] to %s bounds [proved] via thread width 1 dist {LAYOUT}\n"
 READ_S = "  tile.copy %s to %g via thread width 1\n"
@@ -33,6 +35,7 @@ WRITE_T = "  tile.copy %g to %t via thread width 1\n"
 READ_T = "  tile.copy %t to %f via thread width 1\n"
 STORE = "  tile.copy %f to %y[%zero] bounds [proved] via thread width 1\n"
 SYNC = "  tile.sync\n"
+SUM = "  tile.reduce sum (d0) %f[d0] into %sum[] scratch %s\n"
 
 
 def loop(body: str) -> str:
@@ -50,6 +53,10 @@ PLANTED = {
     "write_before_a_loop_that_reads": (WRITE_S + SYNC + loop(SYNC + READ_S + SYNC) + SYNC, 1),
     "write_before_a_loop_that_writes_at_its_end": (WRITE_S + SYNC + loop(READ_S + SYNC + WRITE_S + SYNC), 3),
     "two_buffers_share_a_barrier": (loop(WRITE_S + WRITE_T + SYNC + SYNC + READ_S + READ_T + SYNC), 2),
+    # A reduction has barriers of its own: before it writes to its scratch, and before it reads it.
+    "reductions_in_turns": (loop(SYNC + SUM + SYNC + SUM + SYNC), 0),
+    "a_scratch_written_after_the_reduction": (SUM + SYNC + WRITE_S, 1),
+    "a_scratch_written_before_the_next_turn": (loop(SYNC + SUM + SYNC + WRITE_S + SYNC), 1),
 }
 
 

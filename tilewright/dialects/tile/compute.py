@@ -222,7 +222,8 @@ class ReduceOp(IRDLOperation):
     Combines the elements along the dims that the target lacks with what the target holds, over all threads of the
     block; every thread that holds a copy of a target element gets the result. Elements at or past a `valid` limit do
     not take part. `scratch` is a shared buffer with one element a warp and target element, present when threads of more
-    than one warp take part; the op waits for the block before and after it uses the scratch.
+    than one warp take part; the op waits for the block before it writes to the scratch and before it reads it, not
+    after.
     """
 
     name = "tile.reduce"

@@ -5,7 +5,7 @@
    `lane xor bit` for each bit below 32 leaves the result of those in every lane. Combination commutes, so all lanes
    get the same bits.
 3. With bits from 32 on, one lane of each warp writes to the scratch (between barriers), and every thread combines what
-   all warps wrote, in the same order.
+   all warps wrote, in the same order. No barrier follows: whoever writes to the scratch again has one before.
 Only bits of reduced dims take part, so threads that hold copies are counted once.
 """
 
@@ -179,7 +179,10 @@ class _Reduction:
         return index
 
     def across_warps(self, scratch: SSAValue, partial: SSAValue) -> None:
-        """Exchange the warps' partial results through shared memory and finish each target element."""
+        """Exchange the warps' partial results through shared memory and finish each target element.
+
+        The barrier before the writes is for the next turn of a loop around: others may still read what this turn wrote.
+        """
         builder, op = self.builder, self.op
         high = [bit for bit in self.bits if bit >= WARP]
         warps = 1 << len(high)
@@ -212,7 +215,6 @@ class _Reduction:
                 value = builder.add(RegsLoadOp(single.res, [])).results[0]
                 builder.add(RegsStoreOp(self.combine(so_far, value), partial, indices))
             self.finish(builder.add(RegsLoadOp(partial, indices)).results[0], indices)
-        builder.add(BarrierOp())
 
 
 def lower_reduce(kernel: Kernel, op: ReduceOp) -> None:
