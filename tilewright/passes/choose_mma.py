@@ -91,6 +91,8 @@ class ChooseMmaPass(TilewrightPass):
         rows, columns, depth = size[m] or 0, size[n] or 0, size[k] or 0
         if rows % ROWS or rows > MAX_BOX or columns not in COLUMNS or depth % 16:
             return f"a tile of {rows} x {columns} x {depth}"
+        if rows % (ROWS * _warpgroups(rows)):
+            return f"{rows} rows do not divide among {_warpgroups(rows)} warpgroups of {ROWS}"
         for value, name in ((mma.lhs, "left"), (mma.rhs, "right")):
             fill = only_fill(value, mma)
             if fill is None:
@@ -113,10 +115,15 @@ class ChooseMmaPass(TilewrightPass):
             set_type(value, shared)
         mma.properties["inst"] = StringAttr("wgmma")
         rows = mma.sizes[dims[0]] or ROWS
-        groups = min(MAX_WARPGROUPS, rows // ROWS)
+        groups = _warpgroups(rows)
         kernel.properties["threads"] = i64_attr(groups * WARPGROUP)
         who = "1 warpgroup" if groups == 1 else f"{groups} warpgroups"
         remark(mma, self.name, f"matrix instructions of {who}, operands in shared memory")
+
+
+def _warpgroups(rows: int) -> int:
+    """Warpgroups that multiply a tile of so many rows, a multiple of 64: each takes 64 in turn."""
+    return min(MAX_WARPGROUPS, rows // ROWS)
 
 
 def product_dims(mma: MmaOp) -> tuple[int, int, int] | None:

@@ -14,6 +14,7 @@
 // CHECK: remark: [choose-mma] multiply-adds of threads: not one row, one column and one summed dim
 // CHECK: remark: [choose-mma] multiply-adds of threads: a tile of 32 x 64 x 64
 // CHECK: remark: [choose-mma] multiply-adds of threads: a tile of 64 x 320 x 64
+// CHECK: remark: [choose-mma] multiply-adds of threads: 192 rows do not divide among 2 warpgroups of 64
 // CHECK: remark: [choose-mma] multiply-adds of threads: a tile of 64 x 64 x 8
 // CHECK: remark: [choose-mma] multiply-adds of threads: the left operand is not filled by one copy of its own
 // CHECK: remark: [choose-mma] multiply-adds of threads: the right operand: no dim of stride 1 for certain
@@ -153,6 +154,19 @@ tile.kernel @odd_columns(%a: !tile.buf<[M, K], bf16, global, #tile.strided<[K, 1
     %t_a = tile.alloc : !tile.buf<[64, 64], bf16, fragment>
     tile.copy %a[%zero, %k] to %t_a bounds [clip, clip] other 0.0 : bf16
     %t_b = tile.alloc : !tile.buf<[64, 320], bf16, fragment>
+    tile.copy %b[%k, %zero] to %t_b bounds [clip, clip] other 0.0 : bf16
+    tile.mma (d0, d1, d2) %t_a[d0, d2], %t_b[d2, d1] into %acc[d0, d1]
+  }
+}
+
+tile.kernel @three_instructions_for_two(%a: !tile.buf<[M, K], bf16, global, #tile.strided<[K, 1]>>, %b: !tile.buf<[K, N], bf16, global, #tile.strided<[N, 1]>>) grid (%i) = [1] arch sm_90a assumes [a_base mod 16 == 0, b_base mod 16 == 0] bases [a_base, b_base] {
+  %zero = sym.apply 0
+  %acc = tile.alloc : !tile.buf<[192, 64], f32, fragment>
+  tile.fill %acc with 0.0 : f32
+  tile.for %k = 0 to K step 64 {
+    %t_a = tile.alloc : !tile.buf<[192, 64], bf16, fragment>
+    tile.copy %a[%zero, %k] to %t_a bounds [clip, clip] other 0.0 : bf16
+    %t_b = tile.alloc : !tile.buf<[64, 64], bf16, fragment>
     tile.copy %b[%k, %zero] to %t_b bounds [clip, clip] other 0.0 : bf16
     tile.mma (d0, d1, d2) %t_a[d0, d2], %t_b[d2, d1] into %acc[d0, d1]
   }
