@@ -145,7 +145,7 @@ def test_wrong_results_are_told_everywhere(error: float) -> None:
     assert "WRONG tilewright" in as_text([found])
     assert "1 with a wrong result" in as_text([found])
     page, _ = make_report([Results({}, (1, 1), 1, records={"x": found})], "p")
-    assert "Wrong results: random/bf16/8x8x8." in page
+    assert "Wrong results: random/bf16/8x8x8 of tilewright." in page
 
 
 def test_a_nan_error_survives_the_file(tmp_path: Path) -> None:

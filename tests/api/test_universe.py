@@ -40,7 +40,9 @@ def xdsl_opt(text: str, *arguments: str) -> str:
 def test_every_name_is_there_and_none_is_taken_twice() -> None:
     passes = set(TILEWRIGHT_UNIVERSE.all_passes)
     assert passes & set(XDSL_UNIVERSE.all_passes) == set()
-    assert {name.removeprefix("tilewright-") for name in passes} == set(all_passes()) | set(all_lowerings())
+    registered = set(all_passes()) | set(all_lowerings())
+    ours = {name for name in registered if not name.startswith("test-")}  # other tests of the process register theirs
+    assert {name.removeprefix("tilewright-") for name in passes} - (registered - ours) == ours
     assert set(TILEWRIGHT_UNIVERSE.all_dialects) == set(all_dialects()) - set(XDSL_UNIVERSE.all_dialects)
     assert "cuda" in TILEWRIGHT_UNIVERSE.all_targets
 

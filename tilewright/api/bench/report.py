@@ -118,7 +118,7 @@ def _overview(every: Sequence[Group]) -> list[str]:
                 shown = [str(len(values)), f"{geometric_mean(values):.3f}", *map(str, few), worst]
                 cells.append([group.set, group.dtype, group.mode, peer, *shown])
     wrong = [record for group in every for record in group.records if record.wrong]
-    wrong_keys = dict.fromkeys(record.item.key for record in wrong)
+    wrong_keys = dict.fromkeys(f"{record.item.key} of {' and '.join(record.wrong)}" for record in wrong)
     said = f"Wrong results: {', '.join(wrong_keys)}." if wrong_keys else "No result was wrong."
     return ["## Overview\n", *_table(cells), "", f"{said}\n"]
 
