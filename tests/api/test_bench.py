@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
@@ -145,7 +146,8 @@ def test_wrong_results_are_told_everywhere(error: float) -> None:
     assert "WRONG tilewright" in as_text([found])
     assert "1 with a wrong result" in as_text([found])
     page, _ = make_report([Results({}, (1, 1), 1, records={"x": found})], "p")
-    assert "Wrong results: random/bf16/8x8x8 of tilewright." in page
+    assert "Wrong results of tilewright: 1 of 1 shapes, the worst " in page
+    assert f"{error / 2e-3 if error == error else math.inf:.3g} times its bound at random/bf16/8x8x8" in page
 
 
 def test_a_nan_error_survives_the_file(tmp_path: Path) -> None:
