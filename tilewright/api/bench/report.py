@@ -17,7 +17,8 @@ WORST_SHOWN: Final = 10
 
 _METHOD: Final = """# Performance of matrix products
 
-Made by `tilewright bench report`; every figure below is from files of `tilewright bench gemm`, and nothing was edited.
+Made by `tilewright bench report`; every figure below is from files of `tilewright bench gemm`. Where something was
+taken out of a file afterwards, that stands below its command, with the reason.
 
 ## How it is measured
 
