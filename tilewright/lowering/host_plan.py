@@ -10,12 +10,13 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr, TensorType
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from tilewright.dialects.host.ops import AllocOp, BindOp, DispatchOp, FuncOp, GuardOp, LaunchOp, OutputOp
+from tilewright.dialects.host.ops import AllocOp, BindOp, DispatchOp, FuncOp, GuardOp, LaunchOp, LetOp, OutputOp
 from tilewright.dialects.sym import Answer, Expr, Facts, Relation, SymbolOp, dims_of
-from tilewright.dialects.sym.analysis import module_facts
+from tilewright.dialects.sym.analysis import declared_symbols, module_facts
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType
 from tilewright.lowering.host_guards import bound_symbols, entry_guards
+from tilewright.lowering.host_requirements import bounds_of
 from tilewright.lowering.host_variants import INDEX_LIMIT, Launched, Variant, at_most, compare_costs, make_variants
 from tilewright.lowering.instantiate import VARIANT_ATTRIBUTE
 from tilewright.passes.core import TilewrightPass, error_at
@@ -100,6 +101,7 @@ class _Planner:
         self._bind_tensors()
         self._read_bindings()
         self._insert_guards(block, guards)
+        self._guard_lets(block)
         for op in pending:
             guards = [g for launch in _launches(op) for g in self._argument_guards(launch)]
             dispatch = self._dispatch(op)
@@ -125,6 +127,21 @@ class _Planner:
         for guard in guards:
             assert anchor is not None  # a pending launch follows
             block.insert_op_before(guard, anchor)
+
+    def _guard_lets(self, block: Block) -> None:
+        """What is declared of a symbol that the plan computes holds, or the call fails."""
+        declared = declared_symbols(self.module)
+        for let in [op for op in block.ops if isinstance(op, LetOp)]:
+            symbol = declared.get(let.symbol.data)
+            if symbol is None:
+                raise error_at(let, f"no sym.symbol declares {let.symbol.data}")
+            for each in bounds_of(symbol):
+                relation = each.relation
+                meant = Relation(relation.lhs.substitute({let.symbol.data: let.value.data}), relation.op, relation.rhs)
+                if self.facts.prove(meant) is not Answer.PROVED:
+                    guard = GuardOp(relation, each.message)
+                    guard.location = let.location
+                    block.insert_op_after(guard, let)
 
     def _bind_tensors(self) -> None:
         """Give every argument and result without a `host.bind` one, with symbols that are not taken."""

@@ -15,7 +15,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.dialects.host.ops import AllocOp, BindOp, FuncOp, OutputOp
+from tilewright.dialects.host.ops import AllocOp, BindOp, FuncOp, LetOp, OutputOp
 from tilewright.dialects.lin.shapes import is_tensor, partial_shape
 from tilewright.dialects.location import location_of
 from tilewright.dialects.sym import Answer, CastOp, Expr, Facts, Relation, RequireOp, SymbolOp, mod
@@ -75,10 +75,14 @@ def bound_symbols(entry: Entry) -> frozenset[str]:
     """Symbols that a call of the entry gives values to: in the shapes of its arguments, and of `host.bind`."""
     found = set[str]().union(*(size.symbols for _, _, size in argument_dims(entry)))
     for op in entry.body.walk():
-        if isinstance(op, BindOp):
-            found.update(stride.data for stride in op.strides)
-            found.add(op.base.data)
+        if isinstance(op, BindOp | LetOp):
+            found.update(bound_by(op))
     return frozenset(found)
+
+
+def bound_by(op: BindOp | LetOp) -> tuple[str, ...]:
+    """The symbols that an op of the plan gives values to."""
+    return (op.symbol.data,) if isinstance(op, LetOp) else (*(stride.data for stride in op.strides), op.base.data)
 
 
 def shape_statements(entry: Entry) -> list[Statement]:
@@ -99,8 +103,9 @@ def entry_requirements(module: ModuleOp, entry: Entry) -> list[Requirement]:
     bound = bound_symbols(entry)
     found: list[Requirement] = []
     for op in module.ops:
-        if isinstance(op, SymbolOp) and op.symbol in bound:
-            found.extend(_declared(op))
+        # What the plan computes itself it guards where it is computed.
+        if isinstance(op, SymbolOp) and op.symbol in bound and op.source_kind != "host":
+            found.extend(bounds_of(op))
     for op, own in (*((each, False) for each in module.ops), *((each, True) for each in entry.body.walk())):
         if isinstance(op, RequireOp):
             found.extend(_checkable(op, op.relation.data, bound, "requirement", own))
@@ -157,7 +162,7 @@ def check_together(module: ModuleOp, entry: Entry) -> None:
     Those about symbols of other entries count too: the compiler uses all facts of a module together, and of facts that
     clash anything would follow.
     """
-    statements = [r.statement for op in module.ops if isinstance(op, SymbolOp) for r in _declared(op)]
+    statements = [r.statement for op in module.ops if isinstance(op, SymbolOp) for r in bounds_of(op)]
     statements += [Requirement(op.relation.data, "", op).statement for op in module.ops if isinstance(op, RequireOp)]
     facts = Facts()
     for statement in statements:
@@ -168,7 +173,8 @@ def check_together(module: ModuleOp, entry: Entry) -> None:
         raise error_at(entry, f"the statements of the module exclude one another: {why}")
 
 
-def _declared(op: SymbolOp) -> Iterator[Requirement]:
+def bounds_of(op: SymbolOp) -> Iterator[Requirement]:
+    """What the declaration of a symbol asks of its value."""
     symbol = Expr.symbol(op.symbol)
     low, high, divisor = op.lower_bound, op.upper_bound, op.divisor
     if low is not None and (op.min is not None or op.source_kind == "arg"):
@@ -196,10 +202,13 @@ def _checkable(op: Operation, relation: Relation, bound: frozenset[str], what: s
 
 
 def _sizes(entry: Entry) -> Iterator[Requirement]:
+    computed = {op.symbol.data: op.value.data for op in entry.body.walk() if isinstance(op, LetOp)}
     for value, what, op in _made_tensors(entry):
         for size in partial_shape(value.type):
             # Before infer-shapes sizes may be open.
             if size is not None and size.constant is None:
+                # The guard comes before the plan computes anything.
+                size = size.substitute(computed)
                 text = f"{size}: expected a size of {what} of at least 0"
                 yield Requirement(Relation(size, ">=", _ZERO), text, op)
 

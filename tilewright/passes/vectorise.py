@@ -13,9 +13,10 @@ from xdsl.ir import SSAValue
 from tilewright.dialects.assembly import i64_attr
 from tilewright.dialects.sym import Expr, Relation
 from tilewright.dialects.sym.analysis import value_symbol
+from tilewright.dialects.tile.compute import MmaOp
 from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.structure import KernelOp
-from tilewright.dialects.tile.types import DimDistribution, distributed
+from tilewright.dialects.tile.types import DimDistribution, MixedLayout, distributed
 from tilewright.passes.core import TilewrightPass, error_at
 from tilewright.passes.element_size import bytes_of
 from tilewright.passes.layout_rewrite import spread_fragments, spread_of, thread_count
@@ -72,6 +73,9 @@ class VectorisePass(TilewrightPass):
                 continue
             self._widen_fragments(kernel, dims, scopes, threads)
             for copy in copies(kernel):
+                # A layout that an instruction asks for stays; neighbours that a thread holds can still move together.
+                if "global" in copy.spaces and "fragment" in copy.spaces and isinstance(copy.distribution, MixedLayout):
+                    self._fit(copy, scopes)
                 if "global" in copy.spaces and "fragment" not in copy.spaces and copy.by_threads:
                     self._widen_staging(copy, scopes)
 
@@ -106,6 +110,8 @@ class VectorisePass(TilewrightPass):
         if not wanted:
             return
         vectors = [fitting_width(wanted.get(d, 1), size) for d, size in enumerate(dims.sizes)]
+        if product is not None:
+            self._leave_each_thread_its_own(dims, product, threads, vectors, {d for _, _, d in wide})
         widened = spread_threads(kernel, dims, threads, order_of(spread), vectors)
         spread_fragments(dims, widened)
         for copy, axis, d in wide:
@@ -113,6 +119,18 @@ class VectorisePass(TilewrightPass):
             if vector > 1:
                 set_width(copy, vector, axis)
                 remark(copy, self.name, f"accesses of {vector} elements along dim {axis}")
+
+    def _leave_each_thread_its_own(
+        self, dims: IterationDims, product: MmaOp, threads: int, vectors: list[int], moved: set[int]
+    ) -> None:
+        """Narrow the vectors of accumulators until every thread of the block has some of its own, those first along
+        dims that no copy moves in vectors."""
+        own = [d for d in dims.dims[product.acc] if d is not None]
+        while prod(dims.sizes[d] // vectors[d] for d in own) < threads:
+            widest = max(own, key=lambda d: (vectors[d] > 1, d not in moved, vectors[d]))
+            if vectors[widest] == 1:
+                return
+            vectors[widest] //= 2
 
     def _fit(self, copy: CopyOp, scopes: KernelScopes) -> None:
         """The width of a copy, as its distribution is."""

@@ -35,7 +35,7 @@ class Source:
     tensor: str
     """`argument 0`, `result 1` or `scratch 0`."""
     what: str
-    """`dim`, `stride` or `base`."""
+    """`dim`, `stride` or `base`; `let` for what the plan computes, where `tensor` is empty."""
     dim: int = 0
     equation: str = ""
     """How the value follows from it, where it is not the value itself: `2*S + 1 = 9`."""
@@ -43,6 +43,8 @@ class Source:
     def __str__(self) -> str:
         if self.what == "base":
             return f"base address of {self.tensor}"
+        if self.what == "let":
+            return self.equation
         place = f"{self.tensor} dim {self.dim}" if self.what == "dim" else f"stride of {self.tensor} dim {self.dim}"
         return f"{place} ({self.equation})" if self.equation else place
 

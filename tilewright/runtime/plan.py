@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from tilewright.diagnostics import TilewrightError
-from tilewright.dialects.host.ops import AllocOp, BindOp, DispatchOp, FuncOp, GuardOp, LaunchOp, OutputOp
+from tilewright.dialects.host.ops import AllocOp, BindOp, DispatchOp, FuncOp, GuardOp, LaunchOp, LetOp, OutputOp
 from tilewright.dialects.lin.shapes import is_tensor
 from tilewright.dialects.location import location_of
 from tilewright.dialects.sym import Expr, Relation, dims_of
@@ -235,6 +235,8 @@ def case_blocks(op: DispatchOp) -> list[tuple[tuple[Relation, ...], Block]]:
 def _used_symbols(op: Operation) -> list[tuple[str, frozenset[str]]]:
     if isinstance(op, GuardOp):
         return [(f"the guard {op.relation.data}", op.relation.data.symbols)]
+    if isinstance(op, LetOp):
+        return [(f"the value of {op.symbol.data}", op.value.data.symbols)]
     if isinstance(op, OutputOp | AllocOp):
         what = f"result {op.number.value.data}" if isinstance(op, OutputOp) else "a scratch tensor"
         return [(what, frozenset[str]().union(*(d.symbols for d in dims_of(op.res.type))))]
@@ -248,6 +250,8 @@ def _used_symbols(op: Operation) -> list[tuple[str, frozenset[str]]]:
 def _expressions(op: Operation) -> list[Expr]:
     if isinstance(op, GuardOp):
         return [op.relation.data.lhs - op.relation.data.rhs]
+    if isinstance(op, LetOp):
+        return [op.value.data]
     if isinstance(op, DispatchOp):
         return [r.lhs - r.rhs for r in dict.fromkeys(r for _, predicates, _ in op.arms for r in predicates)]
     if isinstance(op, OutputOp | AllocOp):

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import Block, Operation
 
 from tilewright.diagnostics import TilewrightError
-from tilewright.dialects.host.ops import AllocOp, BindOp, DispatchOp, GuardOp, LaunchOp, OutputOp, YieldOp
+from tilewright.dialects.host.ops import AllocOp, BindOp, DispatchOp, GuardOp, LaunchOp, LetOp, OutputOp, YieldOp
 from tilewright.dialects.lin.shapes import is_tensor
 from tilewright.dialects.location import location_of
 from tilewright.dialects.sym import Expr, Relation, dims_of
+from tilewright.lowering.host_requirements import bound_by
 from tilewright.runtime.binding import Layout, Solve, normalised
 from tilewright.runtime.plan import Decision, HostPlan, PlannedLaunch, case_blocks
 from tilewright.runtime.plan_code import define, expr_code, relation_code, tuple_code
@@ -49,8 +50,8 @@ class _Writer:
         self.sometimes = {
             symbol
             for op in self.plan.func.body.walk()
-            if isinstance(op, BindOp) and op.parent_op() is not self.plan.func
-            for symbol in (*(stride.data for stride in op.strides), op.base.data)
+            if isinstance(op, BindOp | LetOp) and op.parent_op() is not self.plan.func
+            for symbol in bound_by(op)
         }
         """Symbols that only some cases bind; they are 0 elsewhere."""
 
@@ -137,6 +138,9 @@ class _Writer:
             self.assign(symbol.data, stride)
         self.assign(op.base.data, f"p{stem} % {self.plan.alignment}")
 
+    def let(self, op: LetOp) -> None:
+        self.assign(op.symbol.data, self.expr(op.value.data))
+
     def guard(self, op: GuardOp) -> None:
         self.require(self.relation(op.relation.data))
 
@@ -208,6 +212,7 @@ class _Writer:
 _STEPS: dict[type[Operation], Callable[[_Writer, Any], None]] = {
     BindOp: _Writer.bind,
     GuardOp: _Writer.guard,
+    LetOp: _Writer.let,
     OutputOp: _Writer.output,
     AllocOp: _Writer.alloc,
     DispatchOp: _Writer.dispatch,

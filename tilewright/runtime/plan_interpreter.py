@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.diagnostics import TilewrightError
-from tilewright.dialects.host.ops import AllocOp, BindOp, DispatchOp, GuardOp, LaunchOp, OutputOp, YieldOp
+from tilewright.dialects.host.ops import AllocOp, BindOp, DispatchOp, GuardOp, LaunchOp, LetOp, OutputOp, YieldOp
 from tilewright.dialects.lin.shapes import is_tensor
 from tilewright.dialects.location import location_of
 from tilewright.dialects.sym import Relation, dims_of
@@ -45,6 +45,11 @@ class _Call:
         for dim, (symbol, stride) in enumerate(zip(op.strides, layout.strides, strict=True)):
             self.environment.bind(symbol.data, stride, Source(str(slot), "stride", dim))
         self.environment.bind(op.base.data, layout.pointer % self.plan.alignment, Source(str(slot), "base"))
+
+    def let(self, op: LetOp) -> None:
+        value = op.value.data
+        source = Source("", "let", equation=f"host.let {op.symbol.data} = {value}")
+        self.environment.bind(op.symbol.data, value.evaluate(self.environment.values), source)
 
     def guard(self, op: GuardOp) -> None:
         relation = op.relation.data
@@ -107,6 +112,7 @@ class _Call:
 _STEPS: dict[type[Operation], Callable[[_Call, Any], None]] = {
     BindOp: _Call.bind,
     GuardOp: _Call.guard,
+    LetOp: _Call.let,
     OutputOp: _Call.output,
     AllocOp: _Call.alloc,
     DispatchOp: _Call.dispatch,

@@ -39,7 +39,7 @@ tile.kernel @gemm_0_vector32(%a: !tile.buf<[M, K], bf16, global, #tile.strided<[
       %0 = tile.acquire %staged
       %t_bias = tile.alloc : !tile.buf<[64], bf16, fragment, #tile.mixed<[2, 4:1, 8]>>
       %1 = sym.apply o + p where o = %o1, p = %panel
-      tile.copy %bias[%1] to %t_bias bounds [clip] other 0.000000e+00 : bf16
+      tile.copy %bias[%1] to %t_bias bounds [clip] other 0.000000e+00 : bf16 width 2
       %f_r = tile.alloc : !tile.buf<[128, 64], bf16, fragment, #tile.mixed<[8:4, 2, 4:32, 2:128], [2, 4:1, 8]>>
       %2 = sym.apply 0
       %f_c_1 = tile.slice %f_c[%2, %panel] : !tile.buf<[128, 64], f32, fragment, #tile.mixed<[8:4, 2, 4:32, 2:128], [2, 4:1, 8]>>

@@ -13,10 +13,10 @@ sym.symbol @K
 // CHECK-NEXT: %o1 = sym.apply 32*i where i = %i1
 // CHECK-NEXT: %[[ACC:.*]] = tile.alloc : !tile.buf<[32, 32], f32, fragment>
 // CHECK-NEXT: tile.fill %[[ACC]] with 0.000000e+00 : f32
-// CHECK-NEXT: tile.for %k2 = 0 to K step 16 {
-// CHECK-NEXT: %t_a = tile.alloc : !tile.buf<[32, 16], f32, fragment>
+// CHECK-NEXT: tile.for %k2 = 0 to K step 64 {
+// CHECK-NEXT: %t_a = tile.alloc : !tile.buf<[32, 64], f32, fragment>
 // CHECK-NEXT: tile.copy %a[%o0, %k2] to %t_a bounds [clip, clip] other 0.000000e+00 : f32
-// CHECK-NEXT: %t_b = tile.alloc : !tile.buf<[16, 32], f32, fragment>
+// CHECK-NEXT: %t_b = tile.alloc : !tile.buf<[64, 32], f32, fragment>
 // CHECK-NEXT: tile.copy %b[%k2, %o1] to %t_b bounds [clip, clip] other 0.000000e+00 : f32
 // CHECK-NEXT: tile.mma (d0, d1, d2) %t_a[d0, d2], %t_b[d2, d1] into %[[ACC]][d0, d1]
 // CHECK-NEXT: }
@@ -25,14 +25,32 @@ sym.symbol @K
 // CHECK: arith.addf
 // CHECK: arith.maximumf
 // CHECK: tile.copy %[[R]] to %out0[%o0, %o1] bounds [clip, clip]
+// Where there are few tiles, blocks share the sum: each adds up a part, and a second kernel adds the parts before it goes
+// on with the epilogue. The plan computes how many parts there are, and how deep.
+// CHECK-LABEL: tile.kernel @matmul_0_split32x32_parts(
+// CHECK-SAME: %out0: !tile.buf<[parts, M, 4*(N ceildiv 4)], f32, global
+// CHECK-SAME: grid (%i0, %i1, %i2) = [parts, M ceildiv 32, N ceildiv 32]
+// CHECK: tile.for %k3 = part*part_depth to min(K, part*part_depth + part_depth) step 64 where part = %i0 {
+// CHECK: tile.copy %f_partial to %out0[%i0, %o1, %o2] bounds [clip, clip, clip]
+// CHECK-LABEL: tile.kernel @matmul_0_split32x32_sum(
+// CHECK: tile.for %k0 = 0 to parts step 8 {
+// CHECK: tile.reduce sum
+// CHECK: tile.copy %c[%o2] to %t_c
+// CHECK: arith.maximumf
 // CHECK-LABEL: host.func @matmul(
 // CHECK-NEXT: host.bind %a strides [a_s0, a_s1] base a_base
 // CHECK-NEXT: host.bind %b strides [b_s0, b_s1] base b_base
 // CHECK-NEXT: host.bind %c strides [c_s0] base c_base
 // CHECK-NEXT: %out0 = host.output 0 : tensor<?x?xf32, #sym.dims<M, N>>
 // CHECK-NEXT: host.bind %out0 strides [out0_s0, out0_s1] base out0_base
+// CHECK-NEXT: host.let parts = max(1, min(K ceildiv 64, 264 floordiv max(1, (M ceildiv 32)*(N ceildiv 32))))
+// CHECK-NEXT: host.let part_depth = 64*(K ceildiv (64*parts))
 // CHECK-NEXT: host.dispatch {
-// CHECK-NEXT: case "large" when [M*N >= 524288] {
+// CHECK-NEXT: case "split32x32" when [parts >= 2, K >= 192] {
+// CHECK-NEXT: %partial = host.alloc pitch 4 : tensor<?x?x?xf32, #sym.dims<parts, M, N>>
+// CHECK-NEXT: host.launch @matmul_0_split32x32_parts(%a, %b, %partial)
+// CHECK-NEXT: host.launch @matmul_0_split32x32_sum(%partial, %c, %out0)
+// CHECK: case "large" when [M*N >= 524288] {
 // CHECK-NEXT: host.launch @matmul_0_large(%a, %b, %c, %out0) assumes [M*N >= 524288]
 // CHECK: case "small" {
 // CHECK-NEXT: host.launch @matmul_0_small(%a, %b, %c, %out0)

@@ -7,14 +7,14 @@
 sym.symbol @M
 sym.symbol @N
 
-// The accumulators decide: at least 16 a thread, as square as can be. The operands take the entries of their dims, and
+// The accumulators decide: at least 4 a thread, as square as can be. The operands take the entries of their dims, and
 // what a thread holds of the summed dim it holds alone; the copy into shared memory has a distribution of its own.
 // CHECK-LABEL: tile.kernel @product
-// CHECK-SAME: threads 64
-// CHECK: %acc = tile.alloc : !tile.buf<[32, 32], f32, fragment, #tile.distributed<threads [8, 8] strides [1, 8] vector [1, 1]>>
-// CHECK: tile.copy %a[%zero, %zero] to %s bounds [proved, proved] dist #tile.distributed<threads [32, 2] strides [1, 32] vector [1, 1]>
-// CHECK: %ta = tile.alloc : !tile.buf<[32, 16], f32, fragment, #tile.distributed<threads [8, 1] strides [1, 1] vector [1, 1]>>
-// CHECK: %tb = tile.alloc : !tile.buf<[16, 32], f32, fragment, #tile.distributed<threads [1, 8] strides [1, 8] vector [1, 1]>>
+// CHECK-SAME: threads 256
+// CHECK: %acc = tile.alloc : !tile.buf<[32, 32], f32, fragment, #tile.distributed<threads [16, 16] strides [1, 16] vector [1, 1]>>
+// CHECK: tile.copy %a[%zero, %zero] to %s bounds [proved, proved] dist #tile.distributed<threads [32, 8] strides [1, 32] vector [1, 1]>
+// CHECK: %ta = tile.alloc : !tile.buf<[32, 16], f32, fragment, #tile.distributed<threads [16, 1] strides [1, 1] vector [1, 1]>>
+// CHECK: %tb = tile.alloc : !tile.buf<[16, 32], f32, fragment, #tile.distributed<threads [1, 16] strides [1, 16] vector [1, 1]>>
 tile.kernel @product(%a: !tile.buf<[32, 16], f32, global, #tile.strided<[16, 1]>>, %b: !tile.buf<[16, 32], f32, global, #tile.strided<[32, 1]>>, %c: !tile.buf<[32, 32], f32, global, #tile.strided<[32, 1]>>) grid (%i) = [1] {
   %zero = sym.apply 0
   %acc = tile.alloc : !tile.buf<[32, 32], f32, fragment>

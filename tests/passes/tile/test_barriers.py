@@ -100,8 +100,8 @@ def test_planted(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "sizes", "inserted", "needed"),
     [
-        ("matmul_bias_relu", {"M": 32, "N": 32, "K": 64}, 4, 2),
-        ("einsum_two_summed", {"M": 32, "N": 32, "B": 2, "K": 32}, 4, 2),
+        ("matmul_bias_relu", {"M": 32, "N": 32, "K": 128}, 4, 2),
+        ("einsum_two_summed", {"M": 32, "N": 32, "B": 2, "K": 128}, 4, 2),
         ("transpose", {"M": 64, "N": 64}, 2, 1),
         ("plus_transpose", {"M": 64}, 2, 1),
     ],

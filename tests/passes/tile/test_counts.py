@@ -20,7 +20,7 @@ from tilewright.passes.remarks import collecting_remarks
 from tilewright.runtime.sim.report import SiteCounts
 
 SQUARE = {"M": 64, "N": 96}
-PRODUCT = {"M": 64, "N": 64, "K": 32}
+PRODUCT = {"M": 64, "N": 64, "K": 128}
 
 
 def sectors(counts: list[SiteCounts]) -> list[float]:

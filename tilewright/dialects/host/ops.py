@@ -162,6 +162,35 @@ class BindOp(IRDLOperation):
 
 
 @irdl_op_definition
+class LetOp(IRDLOperation):
+    """`host.let parts = max(1, 132 floordiv M)`: gives a symbol of the plan its value, for the ops that follow.
+
+    The symbol is declared with source "host"; kernels that name it get it like any other.
+    """
+
+    name = "host.let"
+    symbol = prop_def(StringAttr)
+    value = prop_def(ExprAttr)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect(), HasParent(FuncOp))
+
+    def __init__(self, symbol: str, value: Expr) -> None:
+        super().__init__(properties={"symbol": StringAttr(symbol), "value": ExprAttr(value)})
+
+    def verify_(self) -> None:
+        if self.symbol.data in self.value.data.symbols:
+            raise VerifyException(f"the value of {self.symbol.data} is given by itself: {self.value.data}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> LetOp:
+        symbol = parser.parse_identifier()
+        parser.parse_punctuation("=")
+        return cls(symbol, parse_expr_from(parser))
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f" {self.symbol.data} = {self.value.data}")
+
+
+@irdl_op_definition
 class GuardOp(IRDLOperation):
     """`host.guard S >= W else "why"`: the call fails with this text and the values when the relation does not hold."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, cast
 
@@ -92,11 +92,20 @@ class TileBuilder:
         self.add(FillOp(fragment, value))
 
     @contextmanager
-    def loop(self, upper: Expr, step: int, name: str) -> Generator[SSAValue]:
-        """Appends to the body of `tile.for %name = 0 to upper step step` within the `with`."""
+    def loop(
+        self,
+        upper: Expr,
+        step: int,
+        name: str,
+        *,
+        lower: Expr | int = 0,
+        where: Mapping[str, SSAValue] | None = None,
+    ) -> Generator[SSAValue]:
+        """Appends to the body of `tile.for %name = lower to upper step step` within the `with`; bounds may name the
+        values of `where`."""
         body = Block(arg_types=[index])
         body.args[0].name_hint = name
-        self.add(ForOp(0, upper, step, Region(body)))
+        self.add(ForOp(lower, upper, step, Region(body), where=where))
         outer, self.block = self.block, body
         try:
             yield body.args[0]

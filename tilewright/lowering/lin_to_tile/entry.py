@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -39,6 +39,7 @@ from tilewright.lowering.lin_to_tile.repack import (
     worth_copying,
 )
 from tilewright.lowering.lin_to_tile.schedules import Request, Schedule, schedules, takes_matrix_instructions
+from tilewright.lowering.lin_to_tile.split import Split
 from tilewright.lowering.lin_to_tile.tile_sizes import MAP_BYTES
 from tilewright.passes.core import error_at
 from tilewright.passes.remarks import remark
@@ -82,10 +83,10 @@ class EntryLowering:
         self.names.add(name)
         return name
 
-    def declare(self, name: str, source: str) -> str:
+    def declare(self, name: str, source: str, least: int | None = None, divisor: int = 1) -> str:
         """Declares a symbol of the host at the end of the module's symbols."""
         name = self.fresh(name)
-        op = SymbolOp(name, source=source)
+        op = SymbolOp(name, source=source, min=least, multiple_of=divisor if divisor > 1 else None)
         anchor = next(o for o in self.module.body.block.ops if not isinstance(o, SymbolOp))
         self.module.body.block.insert_op_before(op, anchor)
         return name
@@ -243,15 +244,36 @@ class EntryLowering:
             self.place(value)
         outputs = [(inner, self.layout[value]) for inner, value in results.items()]
         bases = {v: self.base.get(stored[v], "") for v in stored}
-        request = Request(name, space, inputs, outputs, self.facts, self.likely, self.given_tiles, self.arch, bases, op)
+        request = Request(
+            name,
+            space,
+            inputs,
+            outputs,
+            self.facts,
+            self.likely,
+            self.given_tiles,
+            self.arch,
+            bases,
+            op,
+            lambda wanted, least, divisor: self.declare(wanted, "host", least, divisor),
+            self.max_workspace,
+        )
         # The order of the kernel's arguments: buffers read, buffers written, scalars.
         buffers, scalars = [v for v in used if is_tensor(v)], [v for v in used if not is_tensor(v)]
         read = [*buffers, *results.values(), *scalars]
         arguments = [stored[v] if v in stored else self.storage[outer.get(v, v)] for v in read]
         found = schedules(request)
-        for kernel in dict.fromkeys(schedule.kernel for schedule in found):
+        for kernel in dict.fromkeys(schedule.kernel for schedule in found if schedule.split is None):
             self.take_kernel(kernel, op, arguments)
-        self.body.add_op(self.launch(found, arguments, read))
+        at = dict(zip(read, arguments, strict=True))
+        at |= {inner: self.storage[value] for inner, value in results.items()}
+        for split in dict.fromkeys(schedule.split for schedule in found):
+            if split is not None:
+                self.take_kernel(split.first, op, [*(at[v] for v in split.read_first), split.scratch.res])
+                self.take_kernel(split.second, op, [split.scratch.res, *(at[v] for v in split.read_second)])
+        for symbol, value in dict.fromkeys(let for schedule in found for let in schedule.lets):
+            self.body.add_op(host.LetOp(symbol, value))
+        self.body.add_op(self.launch(found, arguments, read, at))
 
     def align_operands(
         self,
@@ -327,23 +349,44 @@ class EntryLowering:
         self.kernels.append(kernel)
 
     def launch(
-        self, found: Sequence[Schedule], arguments: Sequence[SSAValue], read: Sequence[SSAValue] = ()
+        self,
+        found: Sequence[Schedule],
+        arguments: Sequence[SSAValue],
+        read: Sequence[SSAValue] = (),
+        at: Mapping[SSAValue, SSAValue] | None = None,
     ) -> Operation:
         """The launch of the only schedule, or the dispatch over several; `read` are the group's values that the
-        arguments hold, in the same order."""
-        launches = [host.LaunchOp(s.kernel.sym_name.data, arguments, assumes=s.when) for s in found]
-        for schedule, launch in zip(found, launches, strict=True):
+        arguments hold, in the same order, and `at` says where each value of the group is."""
+        bodies: list[list[Operation]] = []
+        for schedule in found:
+            if schedule.split is not None:
+                bodies.append(self.launch_parts(schedule, schedule.split, at or {}))
+                continue
+            launch = host.LaunchOp(schedule.kernel.sym_name.data, arguments, assumes=schedule.when)
             if schedule.mapped:
                 others = [n for n, v in enumerate(read) if v not in schedule.mapped]
                 launch.attributes[WIDENS] = ArrayAttr([i64_attr(n) for n in others])
+            bodies.append([launch])
         if len(found) == 1:
-            return launches[0]
+            return bodies[0][0]
         dispatch = host.DispatchOp(
-            [(s.name, (*s.when, *s.prefers), Region(Block([op]))) for s, op in zip(found, launches, strict=True)]
+            [(s.name, (*s.when, *s.prefers), Region(Block(ops))) for s, ops in zip(found, bodies, strict=True)]
         )
         if any(schedule.prefers for schedule in found):
             dispatch.attributes[CHOOSES] = UnitAttr()
         return dispatch
+
+    def launch_parts(self, schedule: Schedule, split: Split, at: Mapping[SSAValue, SSAValue]) -> list[Operation]:
+        """Scratch for the sums of parts, the kernel that makes them, and the one that adds them."""
+        scratch = split.scratch.clone()
+        scratch.res.name_hint = "partial"
+        first = host.LaunchOp(
+            split.first.sym_name.data, [*(at[v] for v in split.read_first), scratch.res], assumes=schedule.when
+        )
+        if schedule.mapped:
+            first.attributes[WIDENS] = ArrayAttr([i64_attr(len(split.read_first))])
+        second = host.LaunchOp(split.second.sym_name.data, [scratch.res, *(at[v] for v in split.read_second)])
+        return [scratch, first, second]
 
     def copy_result(self, value: SSAValue, output: SSAValue, number: int) -> None:
         """A result that is an argument, or the same value as another result."""

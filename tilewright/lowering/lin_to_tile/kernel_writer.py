@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from xdsl.dialects import arith
@@ -15,7 +16,7 @@ from tilewright.dialects.lin.body import IndexOp as LinIndexOp
 from tilewright.dialects.lin.combine import Combine
 from tilewright.dialects.lin.generic import GenericOp
 from tilewright.dialects.lin.shapes import as_tensor
-from tilewright.dialects.sym import Expr, ceildiv
+from tilewright.dialects.sym import Expr, ceildiv, smin
 from tilewright.dialects.sym.index import dim, members, offset
 from tilewright.dialects.tile.compute import IndexOp, MmaOp, ReduceOp
 from tilewright.dialects.tile.gathers import GatherOp
@@ -50,6 +51,16 @@ def combine_scalars(combine: Combine, left: SSAValue, right: SSAValue) -> Operat
     return integers(left, right)
 
 
+@dataclass(frozen=True)
+class Part:
+    """A kernel whose blocks sum over parts of a dim: block i of the group dim `number` over `depth` elements of the dim
+    `summed`, from `i * depth` on."""
+
+    number: int
+    summed: int
+    depth: Expr
+
+
 class KernelWriter:
     """State while one kernel is written: where each dim stands, and which values are in fragments already."""
 
@@ -60,6 +71,7 @@ class KernelWriter:
         inputs: Sequence[tuple[SSAValue, Attribute]],
         outputs: Sequence[tuple[SSAValue, BufType]],
         tiles: Mapping[int, int],
+        part: Part | None = None,
     ) -> None:
         """`inputs` and `outputs` pair a value of the group with the type of the kernel argument that holds it.
 
@@ -67,6 +79,7 @@ class KernelWriter:
         """
         self.space = space
         self.tiles = dict(tiles)
+        self.part = part
         self.parallel = space.parallel
         buffers = [(v, t) for v, t in inputs if isinstance(t, BufType)]
         scalars = [(v, t) for v, t in inputs if not isinstance(t, BufType)]
@@ -228,7 +241,14 @@ class KernelWriter:
         fragments, loaded, gathered = dict(self.fragments), dict(self.loaded), dict(self.gathered)
         with ExitStack() as stack:
             for d in dims:
-                self.offsets[d] = stack.enter_context(self.build.loop(self.space.extents[d], self.tiles[d], f"k{d}"))
+                upper, lower, where = self.space.extents[d], Expr.const(0), {}
+                if self.part is not None and d == self.part.summed:
+                    lower = Expr.symbol("part") * self.part.depth
+                    upper = smin(upper, lower + self.part.depth)
+                    where = {"part": self.offsets[self.part.number]}
+                self.offsets[d] = stack.enter_context(
+                    self.build.loop(upper, self.tiles[d], f"k{d}", lower=lower, where=where)
+                )
             yield
         self.fragments, self.loaded, self.gathered = fragments, loaded, gathered
 

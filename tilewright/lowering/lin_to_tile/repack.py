@@ -17,7 +17,7 @@ from tilewright.dialects.host.ops import AllocOp
 from tilewright.dialects.lin.generic import GenericOp
 from tilewright.dialects.lin.group import GroupOp
 from tilewright.dialects.lin.shapes import as_tensor
-from tilewright.dialects.sym import Answer, Expr, Facts, Relation, mod
+from tilewright.dialects.sym import Answer, Expr, Facts, Relation, mod, smax
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType, buf_type, strided
 from tilewright.lowering.host_variants import element_bytes
@@ -105,15 +105,15 @@ def row_multiple(value: SSAValue, arch: str | None) -> int:
 def worth_copying(space: GroupSpace, facts: Facts, scratch: Expr, max_workspace: int | None) -> list[Relation] | None:
     """When a copy of an operand pays: a product of some size, and scratch (in bytes, for all operands) within the
     limit. What the facts prove is left out; None if they refute it."""
+    found, least = matrix_dims(space), tile_sizes.SMALL_CONTRACTION[0]
     total = Expr.const(1)
-    for size in space.extents:
-        total = total * size
-    found = matrix_dims(space)
+    for d, size in enumerate(space.extents):
+        total = total * (smax(size, least) if d in (found.rows[-1], found.columns[-1]) else size)
+    results = space.extents[found.rows[-1]] * space.extents[found.columns[-1]]
     wanted = [
-        Relation(space.extents[d], ">=", Expr.const(tile_sizes.COPY_SIZES_FROM))
-        for d in (found.rows[-1], found.columns[-1], found.depth[-1])
+        Relation(total, ">=", Expr.const(tile_sizes.COPY_PRODUCTS_FROM)),
+        Relation(results, ">=", Expr.const(1)),
     ]
-    wanted.append(Relation(total, ">=", Expr.const(tile_sizes.COPY_PRODUCTS_FROM)))
     if max_workspace is not None:
         wanted.append(Relation(scratch, "<=", Expr.const(max_workspace)))
     answers = [facts.prove(r) for r in wanted]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, TensorType, f32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.lin.shapes import scalar_type
-from tilewright.dialects.sym import Expr, Facts, Relation, ceildiv
+from tilewright.dialects.sym import Expr, Facts, Relation, ceildiv, floordiv
 from tilewright.dialects.sym.prove import Answer
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType
@@ -19,7 +20,8 @@ from tilewright.lowering.lin_to_tile import tile_sizes
 from tilewright.lowering.lin_to_tile.group_space import GroupSpace, Kind
 from tilewright.lowering.lin_to_tile.kernel_writer import KernelWriter
 from tilewright.lowering.lin_to_tile.repack import mapped_layouts, matrix_dims, operand_axes
-from tilewright.lowering.lin_to_tile.tile_sizes import Extent, MatrixTile
+from tilewright.lowering.lin_to_tile.split import Split, part_count, part_depth, write_split
+from tilewright.lowering.lin_to_tile.tile_sizes import Extent, MatrixTile, SplitTile
 from tilewright.passes.remarks import remark
 
 
@@ -34,6 +36,10 @@ class Schedule:
     """Relations that only choose: they hold too when it runs, but its code does not rely on them."""
     mapped: tuple[SSAValue, ...] = ()
     """Inputs that tensor maps move, whose accesses no variant can widen."""
+    split: Split | None = None
+    """Two kernels in place of one, `kernel` being the first."""
+    lets: tuple[tuple[str, Expr], ...] = ()
+    """Symbols that the plan computes before it chooses, with their values."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,10 @@ class Request:
     """The symbol of an input's or output's base address, where it has one."""
     origin: Operation | None = None
     """What the group was made from: where remarks point."""
+    declare: Callable[[str, int, int], str] | None = None
+    """Declares a symbol that the plan computes: wanted name, least value, divisor. Without it nothing is split."""
+    max_workspace: int | None = None
+    """Bytes of scratch that a schedule may take; None for any number."""
 
     def extent(self, dim: int) -> Extent:
         """What is known of a group dim's size."""
@@ -139,7 +149,9 @@ def _contraction(request: Request) -> list[Schedule]:
         return [Schedule("tiled", (), request.writer("", request.override(small)).write_contraction())]
     found: list[Schedule] = []
     if takes_matrix_instructions(space, request.arch):
+        found += _matrix_splits(request)
         found += _matrix_contraction(request, tiles, rows, columns)
+    found += _small_split(request)
     elements = Expr.const(1)
     for dims in (rows, columns):
         if dims:
@@ -200,6 +212,103 @@ def _matrix_contraction(
         for layout, when in _mapped_layouts(request)
         for name, prefers, kernel in made
     ]
+
+
+def _matrix_splits(request: Request) -> list[Schedule]:
+    """Parts on matrix instructions: for few rows or columns, and for few tiles of any shape."""
+    layouts = _mapped_layouts(request)
+    if not layouts:
+        return []
+    found: list[Schedule] = []
+    for thin, name in enumerate(("rows", "columns")):
+        last = request.space.operand_dims(request.space.contraction, thin)[operand_axes(request.space, thin)[0]]
+        summed = "n" if last in request.space.reduced else "t"
+        along = [layout for layout in layouts if layout[0][thin] == summed]
+        across = [layout for layout in layouts if layout[0][thin] != summed]
+        found += _split(request, f"thin_{name}", tile_sizes.SPLIT_THIN, along, thin)
+        found += _split(request, f"thin_{name}_across", tile_sizes.SPLIT_ACROSS, across, thin)
+    return found + _split(request, "split64x64", tile_sizes.SPLIT_SQUARE, layouts)
+
+
+def _small_split(request: Request) -> list[Schedule]:
+    """Parts on multiply-adds of threads, which take any operands."""
+    return _split(request, "split32x32", tile_sizes.SPLIT_SMALL, [("", ())])
+
+
+def _split(
+    request: Request,
+    name: str,
+    tile: SplitTile,
+    layouts: Sequence[tuple[str, tuple[Relation, ...]]],
+    thin: int | None = None,
+) -> list[Schedule]:
+    """The schedules of a product in parts, one for each layout of its operands that `layouts` lists.
+
+    `thin` is 0 or 1 for tiles whose columns are all the rows (columns) of the product.
+    """
+    space, facts = request.space, request.facts
+    dims, inside = matrix_dims(space), {g.result for g in space.generics}
+    if request.declare is None or not layouts or not (dims.rows and dims.columns and dims.depth):
+        return []
+    if any(v in inside for v in space.contraction.ins) or any(a is not None for a in space.contraction.accesses):
+        return []
+    depth, wide = space.extents[dims.depth[-1]], [dims.rows[-1], dims.columns[-1]]
+    if thin == 0:
+        wide.reverse()
+    sizes = {wide[0]: tile.rows, wide[1]: tile.columns}
+    count = prod((ceildiv(space.extents[d], sizes.get(d, 1)) for d in space.parallel), start=Expr.const(1))
+    value = part_count(count, depth, tile)
+    most = facts.range(value)[1]
+    if thin is None and most is not None and most < 2:
+        return []
+    parts, chunk = request.declare("parts", 1, 1), request.declare("part_depth", 0, tile.depth)
+    lets = ((parts, value), (chunk, part_depth(depth, Expr.symbol(parts), tile)))
+    prefers = _split_pays(request, tile, thin, count, Expr.symbol(parts), Expr.symbol(chunk), wide)
+    if any(facts.prove(r) is Answer.DISPROVED for r in prefers):
+        return []
+    axes = [space.dims_of_value[space.contraction.result].index(d) for d in wide]
+    made = write_split(
+        f"{request.name}_{name}", space, request.inputs, request.outputs, tile, axes[0], axes[1], (parts, chunk), facts
+    )
+    if request.max_workspace is not None:
+        room = prod(made.scratch.memory_dims, start=Expr.const(4))
+        prefers.append(Relation(room, "<=", Expr.const(request.max_workspace)))
+    if request.origin is not None:
+        remark(
+            request.origin,
+            "lin-to-tile",
+            f"tile {tile.rows} x {tile.columns} x {tile.depth} in {value} parts: "
+            f"taken where {' and '.join(map(str, prefers))}",
+        )
+    mapped = tuple(dict.fromkeys(space.contraction.ins)) if layouts[0][0] else ()
+    return [
+        Schedule(f"{name}_{layout}" if layout else name, when, made.first, tuple(prefers), mapped, made, lets)
+        for layout, when in layouts
+    ]
+
+
+def _split_pays(
+    request: Request, tile: SplitTile, thin: int | None, count: Expr, parts: Expr, chunk: Expr, wide: Sequence[int]
+) -> list[Relation]:
+    """When a product is cut into parts: what it then takes, in nanoseconds, is no more than without."""
+    space = request.space
+    depth = space.extents[matrix_dims(space).depth[-1]]
+    if tile is tile_sizes.SPLIT_SMALL:
+        return [Relation(parts, ">=", Expr.const(2)), Relation(depth, ">=", Expr.const(tile_sizes.SPLIT_DEPTH))]
+    sums = prod((space.extents[d] for d in space.parallel), start=parts)
+    rounds = Expr.const(1) if thin is None else ceildiv(count * parts, tile_sizes.PROCESSORS)
+    cost = tile_sizes.SPLIT_LAUNCH + floordiv(sums, tile_sizes.SPLIT_RATE)
+    cost = cost + rounds * tile.cost * ceildiv(chunk, tile.depth)
+    square = tile_sizes.SPLIT_SQUARE
+    edges = dict.fromkeys(wide, square.rows)
+    whole = prod((ceildiv(space.extents[d], edges.get(d, 1)) for d in space.parallel), start=Expr.const(1))
+    without = ceildiv(whole, tile_sizes.PROCESSORS) * square.cost * ceildiv(depth, square.depth)
+    first = (
+        Relation(parts, ">=", Expr.const(2))
+        if thin is None
+        else Relation(space.extents[wide[1]], "<=", Expr.const(tile_sizes.SPLIT_THIN_UP_TO))
+    )
+    return [first, Relation(cost, "<=", without)]
 
 
 def _remark_tile(request: Request, tile: MatrixTile, cost: Expr, verdict: str) -> None:

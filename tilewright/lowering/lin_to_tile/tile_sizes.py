@@ -7,15 +7,14 @@ from dataclasses import dataclass
 
 LARGE_CONTRACTION = (128, 128, 16)
 """Rows, columns and depth of a block's tile: 8 x 8 accumulators for each of 256 threads."""
-SMALL_CONTRACTION = (32, 32, 16)
+SMALL_CONTRACTION = (32, 32, 64)
 LARGE_FROM = 1 << 19
 """Result elements from which the large contraction tile fills the processors of current GPUs (32 tiles and up)."""
 MAP_BYTES = 16
 """What strides and addresses of tensors are multiples of for tensor maps."""
-COPY_SIZES_FROM = 64
 COPY_PRODUCTS_FROM = 1 << 26
-"""Rows, columns and depth, and multiplications, from which copying an operand for matrix instructions pays: below, the
-multiply-adds of threads take no longer than a copy and its launch (some 10 us at 25 TFLOP/s)."""
+"""Multiplications from which copying an operand for matrix instructions pays: below, multiply-adds of threads take no
+longer than a copy and its launch. Rows and columns count as those of a small tile at least."""
 COPY_ROWS = (16, 256)
 """Tile of such a copy along rows: 16 elements for each of 256 threads."""
 COPY_TURNED = (64, 64)
@@ -61,6 +60,42 @@ MATRIX_CONTRACTIONS = (
     MatrixTile(64, 64, 180),
 )
 """The tiles among which a call chooses; of two that cost the same the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class SplitTile:
+    """A block's tile of a product that is cut into parts along the sum."""
+
+    rows: int
+    columns: int
+    depth: int
+    cost: int
+    """Nanoseconds that one step of `depth` takes, with all processors at work."""
+    least_steps: int
+    """Steps from which a part is worth a block."""
+    sums: tuple[int, int, int] = (8, 1, 128)
+    """Parts, rows and columns of partial sums that a block of the second kernel adds at a time."""
+    blocks: int = 1
+    """Blocks that one processor runs at a time."""
+
+
+SPLIT_SQUARE = SplitTile(64, 64, 64, 180, 4)
+"""On matrix instructions."""
+SPLIT_THIN = SplitTile(128, 16, 64, 250, 4, (4, 16, 16))
+"""The same for products with up to 16 rows or columns, which are the tile's columns: a step moves 16 KiB of the large
+operand."""
+SPLIT_ACROSS = SplitTile(128, 64, 64, 270, 4, (4, 16, 16))
+"""The same where the small operand is contiguous along its rows or columns: 64 of them are a panel of 128 bytes."""
+SPLIT_SMALL = SplitTile(32, 32, 64, 1500, 1, blocks=2)
+"""On multiply-adds of threads, which wait for their operands at each step."""
+SPLIT_LAUNCH = 2500
+"""Nanoseconds that the second kernel takes before it has read anything."""
+SPLIT_RATE = 375
+"""Partial sums that are written and read again in a nanosecond: 8 bytes each at 3 TB/s."""
+SPLIT_DEPTH = 192
+"""Summed elements from which multiply-adds of threads are cut into parts."""
+SPLIT_THIN_UP_TO = 16
+"""Rows or columns of a thin product."""
 
 
 @dataclass(frozen=True, slots=True)

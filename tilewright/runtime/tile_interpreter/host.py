@@ -15,7 +15,17 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from tilewright.diagnostics import TilewrightError
-from tilewright.dialects.host.ops import AllocOp, BindOp, DispatchOp, FuncOp, GuardOp, LaunchOp, OutputOp, YieldOp
+from tilewright.dialects.host.ops import (
+    AllocOp,
+    BindOp,
+    DispatchOp,
+    FuncOp,
+    GuardOp,
+    LaunchOp,
+    LetOp,
+    OutputOp,
+    YieldOp,
+)
 from tilewright.dialects.lin.shapes import is_tensor
 from tilewright.dialects.location import location_of
 from tilewright.dialects.sym import Expr, dims_of
@@ -56,6 +66,12 @@ class _Call:
         for dim, (symbol, stride) in enumerate(zip(op.strides, strides, strict=True)):
             self.environment.bind(symbol.data, stride, Source(str(op.value.name_hint), "stride", dim))
         self.environment.bind(op.base.data, layout.pointer, Source(str(op.value.name_hint), "base"))
+
+    def let(self, op: LetOp) -> None:
+        """A symbol of the plan."""
+        value = op.value.data
+        source = Source("", "let", equation=f"host.let {op.symbol.data} = {value}")
+        self.environment.bind(op.symbol.data, value.evaluate(self.environment.values), source)
 
     def guard(self, op: GuardOp) -> None:
         """A relation that must hold."""
@@ -146,6 +162,7 @@ _STEPS: dict[type[Operation], Callable[[_Call, Any], None]] = {
     DispatchOp: _Call.dispatch,
     GuardOp: _Call.guard,
     LaunchOp: _Call.launch,
+    LetOp: _Call.let,
     OutputOp: _Call.output,
     YieldOp: lambda call, op: None,  # the dispatch looks at it
 }
