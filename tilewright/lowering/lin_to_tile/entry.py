@@ -290,7 +290,8 @@ class EntryLowering:
         room = Expr.const(0)
         for v, alloc in made.items():
             room = room + prod(alloc.memory_dims, start=Expr.const(element_bytes(layouts[v].element)))
-        worth = worth_copying(space, self.facts, room, self.max_workspace)
+        elements = sum((prod(dims_of(as_tensor(v.type)), start=Expr.const(1)) for v in operands), Expr.const(0))
+        worth = worth_copying(space, self.facts, elements, room, self.max_workspace)
         for number, value in enumerate(operands):
             source, layout, alloc = stored[value], layouts[value], made[value]
             place = space.contraction.ins.index(value)

@@ -102,18 +102,19 @@ def row_multiple(value: SSAValue, arch: str | None) -> int:
     return 1
 
 
-def worth_copying(space: GroupSpace, facts: Facts, scratch: Expr, max_workspace: int | None) -> list[Relation] | None:
-    """When a copy of an operand pays: a product of some size, and scratch (in bytes, for all operands) within the
-    limit. What the facts prove is left out; None if they refute it."""
+def worth_copying(
+    space: GroupSpace, facts: Facts, copied: Expr, scratch: Expr, max_workspace: int | None
+) -> list[Relation] | None:
+    """When copies of operands, of `copied` elements together, pay: the multiply-adds of threads that are done without it, in
+    tiles of at least the small one's rows and columns, take longer; and scratch (in bytes, for all operands) is within
+    the limit. What the facts prove is left out; None if they refute it."""
     found, least = matrix_dims(space), tile_sizes.SMALL_CONTRACTION[0]
     total = Expr.const(1)
     for d, size in enumerate(space.extents):
         total = total * (smax(size, least) if d in (found.rows[-1], found.columns[-1]) else size)
     results = space.extents[found.rows[-1]] * space.extents[found.columns[-1]]
-    wanted = [
-        Relation(total, ">=", Expr.const(tile_sizes.COPY_PRODUCTS_FROM)),
-        Relation(results, ">=", Expr.const(1)),
-    ]
+    cost = tile_sizes.COPY_LAUNCH + tile_sizes.COPY_ELEMENT * copied
+    wanted = [Relation(cost, "<=", total), Relation(results, ">=", Expr.const(1))]
     if max_workspace is not None:
         wanted.append(Relation(scratch, "<=", Expr.const(max_workspace)))
     answers = [facts.prove(r) for r in wanted]

@@ -12,9 +12,10 @@ LARGE_FROM = 1 << 19
 """Result elements from which the large contraction tile fills the processors of current GPUs (32 tiles and up)."""
 MAP_BYTES = 16
 """What strides and addresses of tensors are multiples of for tensor maps."""
-COPY_PRODUCTS_FROM = 1 << 26
-"""Multiplications from which copying an operand for matrix instructions pays: below, multiply-adds of threads take no
-longer than a copy and its launch. Rows and columns count as those of a small tile at least."""
+COPY_LAUNCH = 10_000_000
+COPY_ELEMENT = 14
+"""What copying operands for matrix instructions costs, in multiply-adds of threads that are done in the same time: the
+launch (1.5 us at 7 tera multiply-adds a second, as a cold small product has them), and each element (2 ps)."""
 COPY_ROWS = (16, 256)
 """Tile of such a copy along rows: 16 elements for each of 256 threads."""
 COPY_TURNED = (64, 64)
@@ -73,7 +74,7 @@ class SplitTile:
     """Nanoseconds that one step of `depth` takes, with all processors at work."""
     least_steps: int
     """Steps from which a part is worth a block."""
-    sums: tuple[int, int, int] = (8, 1, 128)
+    sums: tuple[int, int, int] = (4, 2, 128)
     """Parts, rows and columns of partial sums that a block of the second kernel adds at a time."""
     blocks: int = 1
     """Blocks that one processor runs at a time."""
