@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -143,6 +144,22 @@ def test_matrix_instructions_in_parts(m: int, n: int, k: int) -> None:
     first, second = decide(operand(m, k), operand(k, n))[1]
     assert first.endswith("_parts")
     assert second.endswith("_sum")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("element", ["bfloat16", "float16", "float32"])
+@pytest.mark.parametrize(
+    ("m", "n", "k"),
+    [(1, 4096, 4096), (16, 264, 5000), (4096, 16, 4096), (300, 1, 4000), (256, 250, 16384), (64, 8, 6773), (7, 5, 300)],
+)
+def test_parts_on_a_gpu(element: str, m: int, n: int, k: int) -> None:
+    rows, columns, depth = tw.symbols("M N K")
+    a_, b_, bias_ = (tw.placeholder(s, element) for s in ((rows, depth), (depth, columns), (columns,)))
+    program = tw.compile(tw.relu(tw.matmul(a_, b_) + bias_), target="cuda")
+    dtype = ml_dtypes.bfloat16 if element == "bfloat16" else np.dtype(element)
+    a, b, bias = (whole(*shape).astype(dtype) for shape in ((m, k), (k, n), (n,)))
+    expected = times(a, b).astype(np.float32) + bias.astype(np.float32)
+    np.testing.assert_array_equal(program(a, b, bias), np.maximum(expected, 0).astype(dtype))
 
 
 def planned(text: str, **options: Any) -> tuple[HostPlan, Iterator[str]]:
