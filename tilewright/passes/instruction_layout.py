@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from xdsl.ir import SSAValue
-
 from tilewright.dialects.roles import WARPGROUP
+from tilewright.dialects.tile.blocks import SliceOp
 from tilewright.dialects.tile.compute import MmaOp
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import Factor, MixedDistribution, mixed
@@ -58,13 +57,18 @@ def spread_accumulators(kernel: KernelOp, dims: IterationDims, mma: MmaOp) -> No
 
 
 def _follow_slices(dims: IterationDims, rows: set[int | None], columns: set[int | None]) -> None:
-    """Dims of parts of fragments belong to the kind of the whole's dim."""
-    for fragment in dims.fragments():
-        for use in fragment.uses:
-            part: SSAValue | None = use.operation.results[0] if use.operation.name == "tile.slice" else None
-            if part is None:
-                continue
-            for whole, own in zip(dims.dims[fragment], dims.dims[part], strict=True):
-                for kind in (rows, columns):
-                    if whole in kind:
-                        kind.add(own)
+    """Dims of a part of a fragment and of the whole are of one kind."""
+    pairs = [
+        (whole, own)
+        for fragment in dims.fragments()
+        for use in fragment.uses
+        if isinstance(use.operation, SliceOp)
+        for whole, own in zip(dims.dims[fragment], dims.dims[use.operation.res], strict=True)
+    ]
+    for kind in (rows, columns):
+        before = 0
+        while len(kind) != before:
+            before = len(kind)
+            for pair in pairs:
+                if not kind.isdisjoint(pair):
+                    kind.update(pair)

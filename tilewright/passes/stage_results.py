@@ -31,13 +31,20 @@ from tilewright.passes.tile_analysis import IterationDims, KernelScopes, buf, it
 STAGES = 2
 """Slots that results are staged through: one is written while the other is being stored."""
 
+EARLY_REGISTERS = 128
+"""Registers of a thread for accumulators and for what is loaded before them: with 128 accumulators, another 32 elements
+of a bias made ptxas spill."""
+COLUMN_LANES = 4
+"""Lanes that the columns of accumulators are spread over (PTX ISA, wgmma)."""
+
 
 @dataclass(frozen=True)
 class StageResultsPass(TilewrightPass):
     """Cuts what follows a product on matrix instructions into panels of columns, stored through shared memory.
 
     The ops after the loop of the product (loads of biases and the like, maps, the stores) move into a loop over panels
-    of `columns`, unrolled, on slices of the accumulators: a thread needs the registers of one panel at a time. A store
+    of `columns`, unrolled, on slices of the accumulators: a thread needs the registers of one panel at a time. What has
+    columns alone (a bias) is loaded before the product where registers suffice. A store
     of 16-bit results goes through a channel of two slots, written by matrix stores, from which tensor maps store it,
     or where they cannot the threads, side by side. Relies on `choose-mma`; an epilogue that reduces along the columns
     is left whole.
@@ -75,7 +82,42 @@ class StageResultsPass(TilewrightPass):
         if why is not None or columns is None:
             remark(mma, self.name, f"the epilogue is left whole: {why}")
             return
+        tail = self._load_early(tail, loop, dims, columns)
         _Cut(kernel, mma, tail, dims, scopes, columns, min(self.columns, size)).run()
+
+    def _load_early(
+        self, tail: list[Operation], loop: Operation, dims: IterationDims, columns: int | None
+    ) -> list[Operation]:
+        """Move loads of what has columns alone (a bias) in front of the product, which hides how long they take, as far
+        as registers suffice; the rest of the tail."""
+        block, left = loop.parent, list(tail)
+        (product,) = (op for op in loop.walk() if isinstance(op, MmaOp))
+        kernel = loop.parent_op()
+        assert isinstance(kernel, KernelOp)
+        assert block is not None
+        assert kernel.threads is not None
+        room = EARLY_REGISTERS - buf(product.acc).count // kernel.threads.value.data
+        for copy in [op for op in tail if isinstance(op, CopyOp) and op.spaces == ("global", "fragment")]:
+            fragment = copy.target
+            wide = [d for d, size in zip(dims.dims[fragment], buf(fragment).sizes, strict=True) if size > 1]
+            written = [use.operation for use in fragment.uses if use.operation in tail and use.operation is not copy]
+            if wide != [columns] or any(isinstance(op, CopyOp | FillOp) for op in written):
+                continue
+            held = buf(fragment).count // COLUMN_LANES
+            if held > room:
+                continue
+            needed = [v.owner for v in copy.source_offsets if isinstance(v.owner, ApplyOp) and v.owner in left]
+            if any(isinstance(v.owner, Operation) and v.owner in left for op in needed for v in op.operands):
+                continue
+            assert isinstance(fragment.owner, AllocOp)
+            moved = [*dict.fromkeys(needed), fragment.owner, copy]
+            room -= held
+            for op in moved:
+                left.remove(op)
+                op.detach()
+            block.insert_ops_before(moved, loop)
+            remark(copy, self.name, "loaded before the product, whose steps hide how long it takes")
+        return left
 
     def _refusal(self, tail: list[Operation], dims: IterationDims, columns: int | None, size: int) -> str | None:
         if size % min(self.columns, size):

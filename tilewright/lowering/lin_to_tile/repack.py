@@ -106,8 +106,8 @@ def worth_copying(
     space: GroupSpace, facts: Facts, copied: Expr, scratch: Expr, max_workspace: int | None
 ) -> list[Relation] | None:
     """When copies of operands, of `copied` elements together, pay: the multiply-adds of threads that are done without
-    them, in tiles of at least the small one's rows and columns, take longer; and scratch (in bytes, for all operands) is
-    within the limit. What the facts prove is left out; None if they refute it."""
+    them, in tiles of at least the small one's rows and columns, take longer; and scratch (in bytes, for all operands)
+    is within the limit. What the facts prove is left out; None if they refute it."""
     found, least = matrix_dims(space), tile_sizes.SMALL_CONTRACTION[0]
     total = Expr.const(1)
     for d, size in enumerate(space.extents):
