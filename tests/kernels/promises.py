@@ -110,8 +110,11 @@ def _access(kind: str) -> Callable[[Promises, Any], None]:
     def read(made: Promises, op: LoadOp | StoreOp) -> None:
         assert isinstance(op.memory.type, GlobalType | SharedType)
         space = "global" if isinstance(op.memory.type, GlobalType) else "shared"
-        size = op.width.value.data * element_bytes(op.memory.type.element)
-        made.accesses.append(Access(kind, space, min(size, WIDEST), str(op)))
+        element = element_bytes(op.memory.type.element)
+        made.accesses.append(Access(kind, space, min(op.width.value.data * element, WIDEST), str(op)))
+        if isinstance(op, LoadOp) and op.reach is not None:
+            # At the ends of what may be read, element by element.
+            made.accesses.append(Access(kind, space, element, str(op)))
 
     return read
 

@@ -300,10 +300,12 @@ def test_copies_touch_few_lines() -> None:
     found = {
         site.op_name: counts for site, counts in report.counts.items() if site.op_name in ("simt.load", "simt.store")
     }
-    # A store of 8 bytes a lane is 256 bytes: 8 sectors; rows begin at multiples of 16 bytes, half a sector.
-    assert found["simt.store"].sectors <= found["simt.store"].requests * 9
-    # Loads of single elements come to 256 bytes too, from any byte pair on.
-    assert found["simt.load"].sectors <= found["simt.load"].requests * 9
+    # A store of 16 bytes a lane is 512 bytes: 16 sectors; rows begin at multiples of 16 bytes, half a sector.
+    assert found["simt.store"].requests == rows * 3
+    assert found["simt.store"].sectors <= rows * (2 * 17 + 1)
+    # Loads are two of such accesses, 16 bytes apart; at the row's two ends a lane or two read at most 8 elements each.
+    assert found["simt.load"].sectors <= rows * (2 * 2 * 17 + 3 * 8)
+    assert found["simt.load"].requests <= rows * (2 * 2 + 3 * 8)
 
 
 @pytest.mark.nvrtc

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from math import prod
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import SSAValue
 
 from tilewright.dialects.assembly import i64_attr
+from tilewright.dialects.simt.memory import UNALIGNED_BYTES
 from tilewright.dialects.sym import Expr, Relation
 from tilewright.dialects.sym.analysis import value_symbol
 from tilewright.dialects.tile.copies import CopyOp
@@ -48,9 +49,10 @@ class VectorisePass(TilewrightPass):
     A copy is moved `width` elements at a time along a dim of stride 1 when width divides the other strides, the offsets
     and the size (where it is clipped), and the base address is a multiple of the access. The fragments' layouts get
     that many neighbouring elements a thread; fewer where others of the kernel's copies move single elements along the
-    dim. A product's accumulators get them too, for wide reads of shared memory. Relies on layouts from `map-threads`,
-    and on facts that a variant assumes. Where the author mapped the kernel, a width that is open becomes what the
-    layout allows.
+    dim. A load of small elements that could only be single ones becomes as wide as the others, `unaligned`: aligned
+    words are read and shifted. A product's accumulators get them too, for wide reads of shared memory. Relies on
+    layouts from `map-threads`, and on facts that a variant assumes. Where the author mapped the kernel, a width that is
+    open becomes what the layout allows.
     """
 
     name = "vectorise"
@@ -82,6 +84,7 @@ class VectorisePass(TilewrightPass):
         wanted: dict[int, int] = {}
         narrow_limits: dict[int, int] = {}
         wide: list[tuple[CopyOp, int, int]] = []
+        single: list[tuple[CopyOp, int, int]] = []
         for copy in copies(kernel):
             if "global" not in copy.spaces or "fragment" not in copy.spaces:
                 continue
@@ -89,11 +92,15 @@ class VectorisePass(TilewrightPass):
             for axis, d in enumerate(dims.dims[fragment]):
                 width = 0 if d is None else provable_width(copy, axis, scopes, self.access_bytes)
                 if d is not None and width == 1 and contiguous_dim(copy, scopes) == axis:
-                    span = NARROW_SPAN_BYTES // (WARP * bytes_of(buf(fragment).element))
-                    narrow_limits[d] = min(narrow_limits.get(d, span), max(1, span))
+                    single.append((copy, axis, d))
                 if d is not None and width > 1:
                     wide.append((copy, axis, d))
                     wanted[d] = min(wanted.get(d, width), width)
+        shifted = [each for each in single if each[2] in wanted and readable_unaligned(each[0], each[1], scopes)]
+        for copy, axis, d in single:
+            if (copy, axis, d) not in shifted:
+                span = NARROW_SPAN_BYTES // (WARP * bytes_of(copy.tile_type.element))
+                narrow_limits[d] = min(narrow_limits.get(d, span), max(1, span))
         for d, limit in narrow_limits.items():
             if d in wanted:
                 wanted[d] = min(wanted[d], limit)
@@ -113,6 +120,12 @@ class VectorisePass(TilewrightPass):
             if vector > 1:
                 set_width(copy, vector, axis)
                 remark(copy, self.name, f"accesses of {vector} elements along dim {axis}")
+        for copy, axis, d in shifted:
+            vector = widened[d].vector
+            if vector * bytes_of(copy.tile_type.element) in UNALIGNED_BYTES:
+                set_width(copy, vector, axis)
+                copy.properties["unaligned"] = UnitAttr()
+                remark(copy, self.name, f"accesses of {vector} elements from any on along dim {axis}")
 
     def _fit(self, copy: CopyOp, scopes: KernelScopes) -> None:
         """The width of a copy, as its distribution is."""
@@ -219,6 +232,18 @@ def provable_width(copy: CopyOp, axis: int, scopes: KernelScopes, access_bytes: 
             return width
         width //= 2
     return 1
+
+
+def readable_unaligned(copy: CopyOp, axis: int, scopes: KernelScopes) -> bool:
+    """Whether wide reads of a copy's global source may begin at any element of a dim: they touch neighbours that the
+    copy does not ask for, so nothing in the kernel may write there. Worth it for elements of less than 4 bytes."""
+    if copy.spaces[0] != "global" or not copy.by_threads:
+        return False
+    type_ = buf(copy.source)
+    if type_.strides is None or bytes_of(type_.element) >= min(UNALIGNED_BYTES):
+        return False
+    written = any(other.target is copy.source for other in copies(scopes.kernel))
+    return not written and scopes.proved(copy, Relation(type_.strides[axis], "==", Expr.const(1)))
 
 
 def base_symbol(copy: CopyOp, buffer: SSAValue) -> Expr | None:

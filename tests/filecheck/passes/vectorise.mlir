@@ -81,3 +81,30 @@ tile.kernel @turned(%y: !tile.buf<[16, 16], f32, global, #tile.strided<[16, 1]>>
   tile.copy %s to %y bounds [proved, proved]
   tile.copy %r to %y bounds [proved, proved]
 }
+
+// Nothing is known of where rows of %x begin, but those of scratch %y are aligned. So are the words that are read.
+// CHECK-LABEL: tile.kernel @odd_rows
+// CHECK: fragment, #tile.distributed<threads [8, 32] strides [32, 1] vector [1, 8]>>
+// CHECK: tile.copy %x[%m0, %n0] to %t bounds [clip, clip] other 0.000000e+00 : bf16 width 8 unaligned{{$}}
+// CHECK: tile.copy %t to %y[%m0, %n0] bounds [clip, clip] width 8{{$}}
+tile.kernel @odd_rows(%x: !tile.buf<[M, N], bf16, global, #tile.strided<[x_s0, x_s1]>>, %y: !tile.buf<[M, 8*(N ceildiv 8)], bf16, global, #tile.strided<[8*(N ceildiv 8), 1]>>) grid (%i, %j) = [M ceildiv 16, N ceildiv 256] assumes [x_s1 == 1] bases [x_base, 0] {
+  %m0 = sym.apply 16*i where i = %i
+  %n0 = sym.apply 256*i where i = %j
+  %t = tile.alloc : !tile.buf<[16, 256], bf16, fragment>
+  tile.copy %x[%m0, %n0] to %t bounds [clip, clip] other 0.0 : bf16
+  tile.copy %t to %y[%m0, %n0] bounds [clip, clip]
+}
+
+// A wide read touches neighbours, which another block may be writing; where no store is wide, nothing is gained.
+// CHECK-LABEL: tile.kernel @odd_rows_in_place
+// CHECK: tile.copy %x[%m0, %n0] to %t bounds [clip, clip] other 0.000000e+00 : bf16{{$}}
+// CHECK: tile.copy %t to %y[%m0, %n0] bounds [clip, clip] width 4{{$}}
+// CHECK: tile.copy %t to %x[%m0, %n0] bounds [clip, clip]{{$}}
+tile.kernel @odd_rows_in_place(%x: !tile.buf<[M, N], bf16, global, #tile.strided<[x_s0, x_s1]>>, %y: !tile.buf<[M, 8*(N ceildiv 8)], bf16, global, #tile.strided<[8*(N ceildiv 8), 1]>>) grid (%i, %j) = [M ceildiv 16, N ceildiv 256] assumes [x_s1 == 1] bases [x_base, 0] {
+  %m0 = sym.apply 16*i where i = %i
+  %n0 = sym.apply 256*i where i = %j
+  %t = tile.alloc : !tile.buf<[16, 256], bf16, fragment>
+  tile.copy %x[%m0, %n0] to %t bounds [clip, clip] other 0.0 : bf16
+  tile.copy %t to %y[%m0, %n0] bounds [clip, clip]
+  tile.copy %t to %x[%m0, %n0] bounds [clip, clip]
+}

@@ -65,12 +65,16 @@ def _load(w: Writer, op: LoadOp) -> None:
     width, target = op.width.value.data, _register(w, op.regs, op.indices)
     suffix = "_readonly" if op.memory in w.read_only else ""
     load = f"tw_load{suffix}<{width}>(&{target}, {place(w, op.memory, op.index)});"
-    if op.mask is None:
-        w.line(load)
-        return
     assert isinstance(op.regs.type, RegsType)
     element = w.c_type(op.regs.type.element)
     other = w.literal(op.other)
+    if op.reach is not None:
+        swizzle = op.memory.type.swizzle.data if isinstance(op.memory.type, SharedType) else 0
+        where = ", ".join(w.name(value) for value in (op.memory, op.index, *op.reach))
+        load = f"tw_load{suffix}_unaligned<{width}, {swizzle}, {element}>(&{target}, {where}, {other});"
+    if op.mask is None:
+        w.line(load)
+        return
     with w.braces(f"if ({w.name(op.mask)})"):
         w.line(load)
     with w.braces("else"):

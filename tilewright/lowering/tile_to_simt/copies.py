@@ -3,7 +3,8 @@
 The address of an element is `sum (offset_d + place_d) * stride_d`; the part of it that is the same for all elements of
 a thread is computed once, outside the loops. An element of a `clip` dim is moved where `offset_d + place_d < size_d`;
 with width > 1 the first of an access decides for all, since the size is a multiple of the width (a fact the schedule
-rests on). Where load and store differ in width, a group of the wider one is several accesses of the other.
+rests on). An `unaligned` access is told how much of the row lies before it and from it on instead. Where load and store
+differ in width, a group of the wider one is several accesses of the other.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from tilewright.diagnostics import TilewrightError
-from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, RegsLoadOp, RegsStoreOp, StoreOp
+from tilewright.dialects.simt.memory import LoadOp, Reach, RegsAllocOp, RegsLoadOp, RegsStoreOp, StoreOp
 from tilewright.dialects.simt.types import RegsType, regs_type
 from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.types import AnyDistribution, BufType, buffer_type
@@ -24,6 +25,16 @@ from tilewright.lowering.tile_to_simt.channels import lower_mapped_copy, lower_m
 from tilewright.lowering.tile_to_simt.elements import each_local, first_copy, thread_place
 from tilewright.lowering.tile_to_simt.state import Kernel, Slot, element_type
 from tilewright.passes.core import error_at
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """Where one access goes."""
+
+    address: SSAValue
+    mask: SSAValue | None
+    reach: Reach | None
+    """Of an unaligned one: how many elements of the row lie before it, and from it on."""
 
 
 @dataclass(slots=True)
@@ -40,13 +51,18 @@ class _Memory:
     mask: SSAValue | None = None
     group: tuple[int, SSAValue] | None = None
     """The vector dim and the group's place in it, when a group takes several accesses, each with its own mask."""
+    row: tuple[int, SSAValue, SSAValue] | None = None
+    """Of unaligned accesses: the vector dim, the place in the buffer's row, and how many elements a row has."""
 
     def enter(self, builder: Builder, dim: int, place: SSAValue, *, whole: bool = True) -> None:
         """Go on to the local elements at `place` in a dim; not `whole` when `access` splits them further."""
-        if whole:
-            self.mask = builder.both(self.mask, self._inside(builder, dim, place))
-        else:
+        if not whole:
             self.group = (dim, place)
+        elif self.row is None or self.row[0] != dim:
+            self.mask = builder.both(self.mask, self._inside(builder, dim, place))
+        if self.row is not None and self.row[0] == dim:
+            _, first, size = self.row
+            self.row = dim, builder.add_int(first, builder.convert(place, self.integer)), size
         self.address = self._at(builder, dim, place)
 
     def _at(self, builder: Builder, dim: int, place: SSAValue) -> SSAValue:
@@ -57,20 +73,32 @@ class _Memory:
         remaining = self.remaining[dim]
         return None if remaining is None else builder.compare("slt", builder.widen(place), remaining)
 
-    def access(self, builder: Builder, offset: SSAValue) -> tuple[SSAValue, SSAValue | None]:
-        """Address and mask of the access `offset` elements into the group."""
-        if self.group is None:
-            return self.address, self.mask
-        dim, place = self.group
-        return self._at(builder, dim, offset), builder.both(
-            self.mask, self._inside(builder, dim, builder.add_int(place, offset))
-        )
+    def access(self, builder: Builder, offset: SSAValue) -> _Access:
+        """The access `offset` elements into the group."""
+        address, mask = self.address, self.mask
+        if self.group is not None:
+            dim, place = self.group
+            address = self._at(builder, dim, offset)
+            if self.row is None:
+                mask = builder.both(mask, self._inside(builder, dim, builder.add_int(place, offset)))
+        if self.row is None:
+            return _Access(address, mask, None)
+        _, before, size = self.row
+        if self.group is not None:
+            before = builder.add_int(before, builder.convert(offset, self.integer))
+        return _Access(address, mask, (before, builder.sub_int(size, before)))
 
 
 def _memory(
-    kernel: Kernel, value: SSAValue, offsets: Sequence[SSAValue], places: Sequence[SSAValue], bounds: Sequence[str]
+    kernel: Kernel,
+    value: SSAValue,
+    offsets: Sequence[SSAValue],
+    places: Sequence[SSAValue],
+    bounds: Sequence[str],
+    unaligned: int | None,
 ) -> _Memory | None:
-    """The memory side for a global or shared buffer, None for a fragment."""
+    """The memory side for a global or shared buffer, None for a fragment; `unaligned` is the dim along which global
+    memory is accessed from any element on."""
     builder, type_ = kernel.builder, buffer_type(value)
     slot = kernel.slots.get(value)
     if slot is not None:
@@ -86,10 +114,13 @@ def _memory(
     for first, stride in zip(firsts, strides, strict=True):
         address = builder.add_int(address, builder.mul_int(first, stride))
     remaining: list[SSAValue | None] = [None] * type_.rank
-    for d, bound in enumerate(bounds if type_.space.data == "global" else ()):
-        if bound == "clip":
+    if type_.space.data != "global":
+        return _Memory(kernel.values[value], integer, strides, remaining, address)
+    for d, bound in enumerate(bounds):
+        if bound == "clip" and d != unaligned:
             remaining[d] = builder.sub_int(builder.param(type_.dims[d]), firsts[d])
-    return _Memory(kernel.values[value], integer, strides, remaining, address)
+    row = None if unaligned is None else (unaligned, firsts[unaligned], builder.param(type_.dims[unaligned]))
+    return _Memory(kernel.values[value], integer, strides, remaining, address, row=row)
 
 
 def _slot_memory(
@@ -127,8 +158,9 @@ def lower_copy(kernel: Kernel, op: CopyOp) -> None:
     dims = layout.dims
     _check(op, tile, dims)
     places = [thread_place(builder, dim, size) for dim, size in zip(dims, tile.sizes, strict=True)]
-    source = _memory(kernel, op.source, op.source_offsets, places, op.bound_words)
-    target = _memory(kernel, op.target, op.target_offsets, places, op.bound_words)
+    unaligned = None if op.unaligned is None else op.vector_dim
+    source = _memory(kernel, op.source, op.source_offsets, places, op.bound_words, unaligned)
+    target = _memory(kernel, op.target, op.target_offsets, places, op.bound_words, unaligned)
     if target is not None:
         target.mask = first_copy(builder, list(zip(dims, tile.sizes, strict=True)))
     for memory, width in ((source, load), (target, store)):
@@ -176,11 +208,11 @@ def _move(
     assert isinstance(regs.type, RegsType)
 
     def access(array: SSAValue, indices: Sequence[SSAValue], offset: SSAValue) -> None:
-        address, mask = memory.access(builder, offset)
+        to = memory.access(builder, offset)
         if loads:
-            builder.add(LoadOp(memory.pointer, address, array, indices, width, mask, op.other))
+            builder.add(LoadOp(memory.pointer, to.address, array, indices, width, to.mask, op.other, to.reach))
         else:
-            builder.add(StoreOp(array, indices, memory.pointer, address, width, mask))
+            builder.add(StoreOp(array, indices, memory.pointer, to.address, width, to.mask))
 
     if registers is None:
         with builder.unroll(regs.type.sizes[0] // width) as i:

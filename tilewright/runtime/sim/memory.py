@@ -68,11 +68,15 @@ class Access:
         Lanes that are not active get some legal index.
         """
         env = state.env
-        index: Array = env[self.index]
         own: Array | None = None if self.mask is None else env[self.mask]
         if own is not None and own.all():
             own = None
         active = own if state.mask is None else state.mask if own is None else own & state.mask
+        found = self.inside(state, env[self.index], active)
+        return None if found is None else (*found, own)
+
+    def inside(self, state: State, index: Array, active: Array | None) -> tuple[Array, Array | None] | None:
+        """(element indices that are legal, active lanes) of an access at `index`; None when no lane is active."""
         first, end = self.bounds(state)
         if active is not None:
             if not active.any():
@@ -86,7 +90,7 @@ class Access:
                 index, active = self._outside(state, index, active, where, first, end)
                 if active is not None and not active.any():
                     return None
-        return index, active, own
+        return index, active
 
     def _outside(
         self, state: State, index: Array, active: Array | None, where: Array, first: int, end: int
@@ -118,22 +122,31 @@ class Access:
             size = memory.itemsize
             rows = np.arange(state.blocks, dtype=np.int64) * (state.shared.pitch // size) + self.shared_offset // size
             positions = index + rows[:, None]
-        return memory, self._widened(positions)
+        return memory, self.widened(positions, self.width)
 
-    def _widened(self, positions: Array) -> Array:
-        """With an axis for the elements of a vector access in front."""
-        if self.width == 1:
+    def misaligned(self, state: State, index: Array, width: int) -> Array:
+        """How many elements lie between the last multiple of `width` elements in memory and each index."""
+        size = storage_dtype(self.element).itemsize
+        start = self.shared_offset // size
+        if self.argument >= 0:
+            buffer = state.buffers[self.argument]
+            start = buffer.address // size + buffer.offset
+        return (index.astype(np.int64) + start) % width
+
+    def widened(self, positions: Array, width: int) -> Array:
+        """With an axis in front for the `width` elements from each position on, where that is more than one."""
+        if width == 1:
             return positions
         missing = self.axes + 2 - positions.ndim
         if missing:
             positions = positions.reshape((1,) * missing + positions.shape)
-        return positions[None] + np.arange(self.width).reshape((self.width,) + (1,) * (self.axes + 2))
+        return positions[None] + np.arange(width).reshape((width,) + (1,) * (self.axes + 2))
 
     def _swizzled(self, state: State, index: Array) -> tuple[Array, Array]:
         """`positions` of a swizzled array."""
         memory = state.shared.data.view(storage_dtype(self.element))
         size = memory.itemsize
-        places = swizzled_bytes(self._widened(index.astype(np.int64)) * size, self.swizzle)
+        places = swizzled_bytes(self.widened(index.astype(np.int64), self.width) * size, self.swizzle)
         rows = np.arange(state.blocks, dtype=np.int64) * state.shared.pitch + self.shared_offset
         return memory, (places + rows[:, None]) // size
 
@@ -164,18 +177,18 @@ def shared_array(compiler: Compiler, op: Operation, memory: SSAValue) -> tuple[i
     return offset, count
 
 
-def make_access(compiler: Compiler, op: LoadOp | StoreOp) -> Access:
-    """The common part of a load or store, with the observers of the level."""
+def make_access(compiler: Compiler, op: LoadOp | StoreOp, width: int | None = None) -> Access:
+    """The common part of a load or store, with the observers of the level; of `width` elements instead of the op's."""
     memory = op.memory
+    width = op.width.value.data if width is None else width
     shared = isinstance(memory.type, SharedType)
     argument, offset, count = -1, 0, 0
     if isinstance(memory.type, SharedType):
         offset, count = shared_array(compiler, op, memory)
         size = storage_dtype(memory.type.element).itemsize
-        if memory.type.swizzle.data and op.width.value.data * size > MAX_ACCESS:
+        if memory.type.swizzle.data and width * size > MAX_ACCESS:
             raise TilewrightError(
-                f"expected accesses of a swizzled array of at most {MAX_ACCESS} bytes, got "
-                f"{op.width.value.data * size}",
+                f"expected accesses of a swizzled array of at most {MAX_ACCESS} bytes, got {width * size}",
                 location_of(op),
             )
     else:
@@ -186,7 +199,7 @@ def make_access(compiler: Compiler, op: LoadOp | StoreOp) -> Access:
         site=site,
         index=compiler.slot(op.index),
         mask=None if op.mask is None else compiler.slot(op.mask),
-        width=op.width.value.data,
+        width=width,
         element=memory.type.element,
         axes=len(compiler.vector_loops),
         argument=argument,
@@ -194,7 +207,7 @@ def make_access(compiler: Compiler, op: LoadOp | StoreOp) -> Access:
         shared_count=count,
         swizzle=memory.type.swizzle.data if isinstance(memory.type, SharedType) else 0,
         checks=compiler.checks,
-        observers=observers(compiler, op, site, argument, offset),
+        observers=observers(compiler, op, site, argument, offset, width),
     )
 
 
@@ -210,6 +223,8 @@ def _constant(value: Attribute, element: Attribute) -> Array:
 
 def compile_load(compiler: Compiler, op: LoadOp) -> Compiled:
     """`simt.load`."""
+    if op.reach is not None:
+        return _compile_unaligned_load(compiler, op)
     access = make_access(compiler, op)
     registers = memory_registers(compiler, op)
     carrier = carrier_dtype(access.element, "typed")
@@ -235,6 +250,55 @@ def compile_load(compiler: Compiler, op: LoadOp) -> Compiled:
             values = values.astype(carrier)
         if own is not None:
             values = np.where(own, values, other)
+        registers.write(state, values, state.mask)
+        mark(state)
+
+    return Compiled(run, False)
+
+
+def _compile_unaligned_load(compiler: Compiler, op: LoadOp) -> Compiled:
+    """`simt.load ... unaligned`: the accesses that it is made of are counted and checked, then each element is read."""
+    assert op.before is not None
+    assert op.after is not None
+    width = op.width.value.data
+    word, single = make_access(compiler, op), make_access(compiler, op, 1)
+    before_slot, after_slot = compiler.slot(op.before), compiler.slot(op.after)
+    registers = memory_registers(compiler, op)
+    carrier = carrier_dtype(word.element, "typed")
+    other = _constant(op.other, word.element)
+    mark = written(compiler, op.regs, registers)
+    in_flight = flight_check(compiler, op, op.regs, registers)
+
+    def run(state: State) -> None:
+        if in_flight is not None:
+            in_flight(state)
+        env = state.env
+        index, before, after = (env[slot].astype(np.int64) for slot in (word.index, before_slot, after_slot))
+        active = np.ones((1, 1), np.bool_) if state.mask is None else state.mask
+        if word.mask is not None:
+            active = active & env[word.mask]
+        for slot in (before_slot, after_slot):
+            # A window that is wrong may leave no access that would be checked.
+            report_wrap(state, slot, active, word.site)
+        skip = word.misaligned(state, index, width)
+        whole = active & (before >= skip) & (after >= width + -skip % width)
+        for access, at, lanes in (
+            (word, index - skip, whole),
+            (word, index - skip + width, whole & (skip > 0)),
+            *((single, index + k, active & ~whole & (-before <= k) & (k < after)) for k in range(width)),
+        ):
+            found = access.inside(state, at, lanes)
+            if found is not None:
+                access.observe(state, *found)
+        first, end = single.bounds(state)
+        elements = single.widened(index, width)
+        steps = elements - index
+        wanted = active & (-before <= steps) & (steps < after) & (elements >= first) & (elements < end)
+        if wanted.any():
+            memory, positions = single.positions(state, np.where(wanted, elements, first))
+            values = np.where(wanted, memory.take(positions).astype(carrier), other)
+        else:
+            values = other
         registers.write(state, values, state.mask)
         mark(state)
 

@@ -24,6 +24,8 @@ simt.kernel @kernel(%x: !simt.global<f32>, %y: !simt.global<bf16>, %v: f32, %m: 
   %mask = arith.cmpi slt, %t, %m : i32
   // CHECK: simt.unroll %i < 2 {
   // CHECK-NEXT: simt.load %x[%n] into %r[%i, %zero] width 4 if %mask else 1.000000e+00 : f32
+  // CHECK-NEXT: simt.load %x[%t] into %r[%i, %zero] width 4 unaligned %t, %m if %mask else 1.000000e+00 : f32
+  // CHECK-NEXT: simt.load %x[%t] into %r[%i, %zero] width 2 unaligned %t, %m else 1.000000e+00 : f32
   // CHECK-NEXT: simt.load %s[%t] into %r[%i, %zero] width 1
   // CHECK-NEXT: simt.store %r[%i, %zero] to %x[%n] width 4 if %mask
   // CHECK-NEXT: simt.store %r[%i, %zero] to %s[%t] width 2
@@ -33,6 +35,8 @@ simt.kernel @kernel(%x: !simt.global<f32>, %y: !simt.global<bf16>, %v: f32, %m: 
   // CHECK-NEXT: }
   simt.unroll %i < 2 {
     simt.load %x[%n] into %r[%i, %zero] width 4 if %mask else 1.0 : f32
+    simt.load %x[%t] into %r[%i, %zero] width 4 unaligned %t, %m if %mask else 1.0 : f32
+    simt.load %x[%t] into %r[%i, %zero] width 2 unaligned %t, %m else 1.0 : f32
     simt.load %s[%t] into %r[%i, %zero] width 1
     simt.store %r[%i, %zero] to %x[%n] width 4 if %mask
     simt.store %r[%i, %zero] to %s[%t] width 2
