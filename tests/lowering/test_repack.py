@@ -159,6 +159,25 @@ def test_tiles_of_known_sizes(m: int, n: int, tile: str) -> None:
     assert decide(operand(m, 4093), operand(4093, n))[1][-1] == f"tile{tile}"
 
 
+@pytest.mark.parametrize(
+    ("n", "out", "variant"),
+    [
+        (4096, None, "vector32"),
+        (4097, None, "rows32"),
+        (4096, (4099, 1), "rows32"),
+        (4097, (4104, 1), "rows32"),
+        (4096, (8192, 2), "general64"),
+        (4096, (1, 4095), "general64"),
+    ],
+)
+def test_results_ask_for_contiguous_rows(n: int, out: tuple[int, int] | None, variant: str) -> None:
+    plan = entry().plan
+    results = None if out is None else [Layout((4095, n), out, 4096)]
+    decision = plan.run([operand(4095, 4096), operand(4096, n, turned=True)], results)
+    (launch,) = decision.launches
+    assert plan.sites[launch.site].variant.partition("_")[0] == variant
+
+
 def test_a_limit_on_scratch_is_kept() -> None:
     module = parse_module(product(), "product.mlir", make_context())
     options = {"lin-to-tile": {"arch": "sm_90a", "max_workspace": 2 * (512 * 264 + 257 * 512)}}

@@ -92,6 +92,12 @@ TW_DEVICE void tw_load_readonly(T *r, const T *p) {
   }
 }
 
+// How many elements lie between the last multiple of N elements in memory and p.
+template <int N, typename T>
+TW_DEVICE int tw_misaligned(const T *p) {
+  return static_cast<int>(reinterpret_cast<size_t>(p) / sizeof(T) % N);
+}
+
 // N elements from element i of an array on, whose address may be any; a shared array may be swizzled (0: it is not). What
 // lies from i - before up to, not including, i + after may be read, what else is wanted becomes `other`. The N elements lie
 // in two aligned words, or in one. Where these may be read, they are, and their 32-bit parts are shifted into place: by 8, 4
@@ -108,10 +114,10 @@ TW_DEVICE void tw_load_words(T *r, const T *array, I i, I before, I after, T oth
     }
   };
   // Elements of the first word that lie before i. A swizzled array begins at an aligned word, and moves words as a whole.
-  const size_t place = Swizzle != 0 ? size_t(i) : reinterpret_cast<size_t>(array + i) / sizeof(T);
-  const int skip = static_cast<int>(place % N);
+  const int skip = Swizzle != 0 ? static_cast<int>(size_t(i) % N) : tw_misaligned<N>(array + i);
   const int next = skip == 0 ? 0 : N;
-  if (before >= skip && after >= N - skip + next) {
+  // Written such that no branch is left where both counts are constants that always suffice.
+  if (before >= skip && after >= N && (skip == 0 || skip >= 2 * N - after)) {
     const Word *first = reinterpret_cast<const Word *>(at(i - skip));
     const Word *second = reinterpret_cast<const Word *>(at(i - skip + next));
     Word word[2];
@@ -174,6 +180,19 @@ TW_DEVICE void tw_store(T *p, const T *r) {
     }
 #endif
     reinterpret_cast<Word *>(p)[i] = word;
+  }
+}
+
+// N elements to any address p, of which those from p - before up to, not including, p + after may be written.
+template <int N, typename T, typename I>
+TW_DEVICE void tw_store_unaligned(T *p, const T *r, I before, I after) {
+  if (tw_misaligned<N>(p) == 0 && before >= 0 && after >= N) {
+    tw_store<N>(p, r);
+  } else {
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+      if (-before <= k && k < after) p[k] = r[k];
+    }
   }
 }
 

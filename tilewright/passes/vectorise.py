@@ -157,6 +157,14 @@ class VectorisePass(TilewrightPass):
                     set_widths(copy, vector, shared_width(copy, axis, scopes, vector), axis)
                     remark(copy, self.name, f"accesses of {vector} elements along dim {axis}")
                 return
+        axis, width = copy.tile_type.rank - 1, self.access_bytes // bytes_of(copy.tile_type.element)
+        if storable_unaligned(copy, axis, scopes, width):
+            widened = widen(dist, sizes, axis, width)
+            if widened[axis].vector == width and widened[axis].threads >= width:
+                copy.properties["dist"] = distributed(widened)
+                set_widths(copy, width, width, axis)
+                copy.properties["unaligned"] = UnitAttr()
+                remark(copy, self.name, f"accesses of {width} elements from any on along dim {axis}")
 
 
 def set_width(copy: CopyOp, width: int, axis: int) -> None:
@@ -244,6 +252,22 @@ def readable_unaligned(copy: CopyOp, axis: int, scopes: KernelScopes) -> bool:
         return False
     written = any(other.target is copy.source for other in copies(scopes.kernel))
     return not written and scopes.proved(copy, Relation(type_.strides[axis], "==", Expr.const(1)))
+
+
+def storable_unaligned(copy: CopyOp, axis: int, scopes: KernelScopes, width: int) -> bool:
+    """Whether a copy from a slot to global memory may store words of `width` elements that are aligned there: chunks of
+    16 bytes of the slot's rows are read whole, and shifted. Rows must be contiguous, on either side."""
+    type_, slot = buf(copy.target), buf(copy.source)
+    if copy.spaces != ("shared", "global") or type_.strides is None or copy.source_offsets:
+        return False
+    contiguous = slot.swizzle is not None and slot.swizzle.along.data == axis
+    size = bytes_of(type_.element)
+    return (
+        contiguous
+        and size < min(UNALIGNED_BYTES)
+        and size * width == ACCESS_BYTES
+        and scopes.proved(copy, Relation(type_.strides[axis], "==", Expr.const(1)))
+    )
 
 
 def base_symbol(copy: CopyOp, buffer: SSAValue) -> Expr | None:

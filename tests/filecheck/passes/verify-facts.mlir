@@ -68,3 +68,15 @@ tile.kernel @k(%x: !tile.buf<[M, N], bf16, global, #tile.strided<[N, 1]>>) grid 
   tile.copy %x[%i, %n0] to %t bounds [proved, clip] other 0.0 : bf16 width 8 unaligned
   tile.copy %t to %x[%i, %n0] bounds [proved, clip]
 }
+
+// -----
+
+// Stores from any element on are made from slots.
+sym.symbol @M
+sym.symbol @N
+tile.kernel @k(%x: !tile.buf<[M, N], bf16, global, #tile.strided<[N, 1]>>) grid (%i, %j) = [M, N ceildiv 64] {
+  %n0 = sym.apply 64*i where i = %j
+  %s = tile.alloc : !tile.buf<[1, 64], bf16, shared, #tile.strided<[64, 1]>>
+  // expected-error@+1 {{unaligned stores need a stride of 1, and a slot with rows along it}}
+  tile.copy %s to %x[%i, %n0] bounds [proved, clip] width 8 unaligned
+}

@@ -191,7 +191,7 @@ Reach: TypeAlias = "tuple[SSAValue, SSAValue]"
 """Of an unaligned access: how many elements lie before its first one, and from it on, that may be touched."""
 
 
-def _check_reach(op: LoadOp) -> None:
+def _check_reach(op: LoadOp | StoreOp) -> None:
     """What an unaligned access asks for."""
     index, before, after = op.index, op.before, op.after
     if before is None and after is None:
@@ -333,7 +333,9 @@ class LoadOp(IRDLOperation):
 class StoreOp(IRDLOperation):
     """`simt.store %r[%a, %b] to %p[%i] width 4 if %m`: the opposite of `simt.load`.
 
-    Nothing is written where the mask is false.
+    Nothing is written where the mask is false. With `unaligned %before, %after`, in global memory alone, the address
+    may be any, and what may be written are the elements from %i - %before up to, not including, %i + %after: all at
+    once where the address is a multiple of width elements and all lie within, else those that do, one by one.
     """
 
     name = "simt.store"
@@ -342,6 +344,8 @@ class StoreOp(IRDLOperation):
     memory = operand_def(GlobalType | SharedType)
     index = operand_def(AnyAttr())
     mask = opt_operand_def(i1)
+    before = opt_operand_def(AnyAttr())
+    after = opt_operand_def(AnyAttr())
     width = prop_def(IntegerAttr)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
@@ -354,14 +358,24 @@ class StoreOp(IRDLOperation):
         index: SSAValue,
         width: int = 1,
         mask: SSAValue | None = None,
+        reach: Reach | None = None,
     ) -> None:
+        before, after = ([], []) if reach is None else ([reach[0]], [reach[1]])
         super().__init__(
-            operands=[regs, list(indices), memory, index, [] if mask is None else [mask]],
+            operands=[regs, list(indices), memory, index, [] if mask is None else [mask], before, after],
             properties={"width": i64_attr(width)},
         )
 
+    @property
+    def reach(self) -> Reach | None:
+        """What may be touched around the first element; None for an aligned access."""
+        return None if self.before is None or self.after is None else (self.before, self.after)
+
     def verify_(self) -> None:
         _check_access(self.memory, self.index, self.regs, self.indices, self.width.value.data)
+        _check_reach(self)
+        if self.reach is not None and not isinstance(self.memory.type, GlobalType):
+            raise VerifyException(f"an unaligned store is one to global memory, got {self.memory.type}")
 
     @classmethod
     def parse(cls, parser: Parser) -> StoreOp:
@@ -373,8 +387,9 @@ class StoreOp(IRDLOperation):
             index = parse_value(parser)
         parser.parse_keyword("width")
         width = parser.parse_integer()
+        reach = _parse_reach(parser)
         mask = parse_value(parser) if parser.parse_optional_keyword("if") else None
-        return cls(regs, indices, memory, index, width, mask)
+        return cls(regs, indices, memory, index, width, mask, reach)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -385,6 +400,44 @@ class StoreOp(IRDLOperation):
         with printer.in_square_brackets():
             printer.print_operand(self.index)
         printer.print_string(f" width {self.width.value.data}")
+        _print_reach(printer, self.reach)
         if self.mask is not None:
             printer.print_string(" if ")
             printer.print_operand(self.mask)
+
+
+@irdl_op_definition
+class MisalignedOp(IRDLOperation):
+    """`%n = simt.misaligned %p[%i] width 8`: how many elements lie between the last multiple of `width` elements in
+    global memory and element %i, from 0 to `width` - 1; an i32."""
+
+    name = "simt.misaligned"
+    memory = operand_def(GlobalType)
+    index = operand_def(AnyAttr())
+    width = prop_def(IntegerAttr)
+    res = result_def(i32)
+    traits = traits_def(Pure())
+
+    def __init__(self, memory: SSAValue, index: SSAValue, width: int) -> None:
+        super().__init__(operands=[memory, index], properties={"width": i64_attr(width)}, result_types=[i32])
+
+    def verify_(self) -> None:
+        if self.index.type not in (i32, i64):
+            raise VerifyException(f"the element index is i32 or i64, got {self.index.type}")
+        if self.width.value.data not in WIDTHS:
+            raise VerifyException(f"width must be one of {WIDTHS}, got {self.width.value.data}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> MisalignedOp:
+        memory = parse_value(parser)
+        with parser.in_square_brackets():
+            index = parse_value(parser)
+        parser.parse_keyword("width")
+        return cls(memory, index, parser.parse_integer())
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.memory)
+        with printer.in_square_brackets():
+            printer.print_operand(self.index)
+        printer.print_string(f" width {self.width.value.data}")

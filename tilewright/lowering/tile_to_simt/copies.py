@@ -9,14 +9,14 @@ differ in width, a group of the wider one is several accesses of the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 
 from xdsl.ir import SSAValue
 
 from tilewright.diagnostics import TilewrightError
-from tilewright.dialects.simt.memory import LoadOp, Reach, RegsAllocOp, RegsLoadOp, RegsStoreOp, StoreOp
+from tilewright.dialects.simt.memory import LoadOp, MisalignedOp, Reach, RegsAllocOp, RegsLoadOp, RegsStoreOp, StoreOp
 from tilewright.dialects.simt.types import RegsType, regs_type
 from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.types import AnyDistribution, BufType, buffer_type
@@ -157,6 +157,9 @@ def lower_copy(kernel: Kernel, op: CopyOp) -> None:
     load, store = op.widths
     dims = layout.dims
     _check(op, tile, dims)
+    if op.unaligned is not None and op.spaces[1] == "global":
+        _Words(kernel, op, dims).lower()
+        return
     places = [thread_place(builder, dim, size) for dim, size in zip(dims, tile.sizes, strict=True)]
     unaligned = None if op.unaligned is None else op.vector_dim
     source = _memory(kernel, op.source, op.source_offsets, places, op.bound_words, unaligned)
@@ -245,6 +248,105 @@ def _move(
     else:
         each(gather)
         access(line.res, zero, start)
+
+
+class _Words:
+    """A tile in shared memory, stored row by row in words that are aligned in global memory.
+
+    The words begin `skip` elements before the thread's groups of `width` elements, where skip is how many elements the
+    tile's row lies past an aligned word. A thread stores the word that its group ends in, read from any element on;
+    what remains of a row, `width` elements of the first word and of the one past the last, the threads store one by
+    one. All is read before anything is stored, so that no read waits behind a branch.
+    """
+
+    def __init__(self, kernel: Kernel, op: CopyOp, dims: Sequence[AnyDistribution]) -> None:
+        self.builder, self.op, self.dims = kernel.builder, op, dims
+        self.sizes, self.along, self.width = op.tile_type.sizes, op.vector_dim, op.widths[1]
+        builder = self.builder
+        self.zero = builder.constant(0, I32)
+        places = [thread_place(builder, dim, n) for dim, n in zip(dims, self.sizes, strict=True)]
+        self.own, places[self.along] = places[self.along], self.zero
+        source = _memory(kernel, op.source, op.source_offsets, places, [], None)
+        target = _memory(kernel, op.target, op.target_offsets, places, op.bound_words, self.along)
+        assert source is not None
+        assert target is not None
+        target.mask = first_copy(builder, list(zip(dims, self.sizes, strict=True)))
+        self.source, self.target = source, target
+        if dims[self.along].threads < self.width:
+            threads = dims[self.along].threads
+            raise error_at(op, f"tile.copy: unaligned stores need {self.width} threads along a row, got {threads}")
+
+    def lower(self) -> None:
+        """Add the loads and stores."""
+        builder, element = self.builder, element_type(self.op.tile_type.element)
+        local = [dim.elements_per_thread(n) for dim, n in zip(self.dims, self.sizes, strict=True)]
+        words = RegsAllocOp(regs_type(local, element))
+        local[self.along] = 1
+        ragged = RegsAllocOp(regs_type(local, element))
+        builder.add(words)
+        builder.add(ragged)
+        # A word lies in two chunks of the slot's row, or in one.
+        chunks = builder.constant(self.width - 1, I32), builder.constant(2 * self.width, I32)
+        with self._rows() as (source, _, indices, skip):
+            with self._groups() as (first, register):
+                # The row's first word is not stored: read what is there.
+                at = builder.add_int(source.address, builder.maximum(builder.sub_int(first, skip), self.zero))
+                place = self._at(indices, register)
+                builder.add(LoadOp(source.pointer, at, words.res, place, self.width, reach=chunks))
+            at = builder.add_int(source.address, self._ragged(skip))
+            builder.add(LoadOp(source.pointer, at, ragged.res, self._at(indices, self.zero)))
+        with self._rows() as (_, target, indices, skip):
+            row = target.access(builder, self.zero)
+            assert row.reach is not None
+            with self._groups() as (group, register):
+                first = builder.convert(builder.sub_int(group, skip), target.integer)
+                at, left = builder.add_int(row.address, first), builder.sub_int(row.reach[1], first)
+                mask = builder.both(row.mask, builder.compare("slt", self.zero, group))
+                place = self._at(indices, register)
+                builder.add(StoreOp(words.res, place, target.pointer, at, self.width, mask, (first, left)))
+            first = builder.convert(self._ragged(skip), target.integer)
+            mask = builder.both(row.mask, builder.compare("slt", first, row.reach[1]))
+            if self.dims[self.along].threads > self.width:
+                mask = builder.both(mask, builder.compare("slt", self.own, builder.constant(self.width**2, I32)))
+            at = builder.add_int(row.address, first)
+            builder.add(StoreOp(ragged.res, self._at(indices, self.zero), target.pointer, at, mask=mask))
+
+    def _at(self, indices: Sequence[SSAValue], register: SSAValue) -> list[SSAValue]:
+        """The register `register` along the vector dim of the row at `indices`."""
+        return [register if d == self.along else i for d, i in enumerate(indices)]
+
+    @contextmanager
+    def _rows(self) -> Generator[tuple[_Memory, _Memory, list[SSAValue], SSAValue]]:
+        """Loops over the thread's rows: both sides at the row, its register indices, and its `skip`."""
+        builder, source, target = self.builder, replace(self.source), replace(self.target)
+        indices: list[SSAValue] = []
+        with ExitStack() as loops:
+            for d, (dim, n) in enumerate(zip(self.dims, self.sizes, strict=True)):
+                if d == self.along:
+                    indices.append(self.zero)
+                    continue
+                local = loops.enter_context(each_local(builder, dim, n))
+                indices.append(local.register)
+                for memory in (source, target):
+                    if local.place is not None:
+                        memory.enter(builder, d, local.place)
+            skip = builder.add(MisalignedOp(target.pointer, target.address, self.width)).results[0]
+            yield source, target, indices, skip
+
+    @contextmanager
+    def _groups(self) -> Generator[tuple[SSAValue, SSAValue]]:
+        """Loops over the thread's groups of a row: place and register of each."""
+        with each_local(self.builder, self.dims[self.along], self.sizes[self.along], step=self.width) as local:
+            assert local.place is not None
+            yield self.builder.add_int(self.own, local.place), local.register
+
+    def _ragged(self, skip: SSAValue) -> SSAValue:
+        """The place of the thread's element of the row's ends: from the first on, then the last ones."""
+        builder = self.builder
+        number = builder.div_unsigned(self.own, builder.constant(self.width, I32))
+        first = builder.sub_int(number, skip)
+        last = builder.add_int(first, builder.constant(self.sizes[self.along], I32))
+        return builder.select(builder.compare("slt", first, self.zero), last, first)
 
 
 def _check(op: CopyOp, tile: BufType, dims: Sequence[AnyDistribution]) -> None:

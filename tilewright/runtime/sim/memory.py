@@ -211,7 +211,7 @@ def make_access(compiler: Compiler, op: LoadOp | StoreOp, width: int | None = No
     )
 
 
-def _constant(value: Attribute, element: Attribute) -> Array:
+def filler(value: Attribute, element: Attribute) -> Array:
     """The `else` constant of a masked load, as a value is carried."""
     dtype = carrier_dtype(element, "typed")
     if isinstance(value, FloatAttr):
@@ -223,12 +223,10 @@ def _constant(value: Attribute, element: Attribute) -> Array:
 
 def compile_load(compiler: Compiler, op: LoadOp) -> Compiled:
     """`simt.load`."""
-    if op.reach is not None:
-        return _compile_unaligned_load(compiler, op)
     access = make_access(compiler, op)
     registers = memory_registers(compiler, op)
     carrier = carrier_dtype(access.element, "typed")
-    other = _constant(op.other, access.element)
+    other = filler(op.other, access.element)
     mark = written(compiler, op.regs, registers)
     in_flight = flight_check(compiler, op, op.regs, registers)
 
@@ -256,55 +254,6 @@ def compile_load(compiler: Compiler, op: LoadOp) -> Compiled:
     return Compiled(run, False)
 
 
-def _compile_unaligned_load(compiler: Compiler, op: LoadOp) -> Compiled:
-    """`simt.load ... unaligned`: the accesses that it is made of are counted and checked, then each element is read."""
-    assert op.before is not None
-    assert op.after is not None
-    width = op.width.value.data
-    word, single = make_access(compiler, op), make_access(compiler, op, 1)
-    before_slot, after_slot = compiler.slot(op.before), compiler.slot(op.after)
-    registers = memory_registers(compiler, op)
-    carrier = carrier_dtype(word.element, "typed")
-    other = _constant(op.other, word.element)
-    mark = written(compiler, op.regs, registers)
-    in_flight = flight_check(compiler, op, op.regs, registers)
-
-    def run(state: State) -> None:
-        if in_flight is not None:
-            in_flight(state)
-        env = state.env
-        index, before, after = (env[slot].astype(np.int64) for slot in (word.index, before_slot, after_slot))
-        active = np.ones((1, 1), np.bool_) if state.mask is None else state.mask
-        if word.mask is not None:
-            active = active & env[word.mask]
-        for slot in (before_slot, after_slot):
-            # A window that is wrong may leave no access that would be checked.
-            report_wrap(state, slot, active, word.site)
-        skip = word.misaligned(state, index, width)
-        whole = active & (before >= skip) & (after >= width + -skip % width)
-        for access, at, lanes in (
-            (word, index - skip, whole),
-            (word, index - skip + width, whole & (skip > 0)),
-            *((single, index + k, active & ~whole & (-before <= k) & (k < after)) for k in range(width)),
-        ):
-            found = access.inside(state, at, lanes)
-            if found is not None:
-                access.observe(state, *found)
-        first, end = single.bounds(state)
-        elements = single.widened(index, width)
-        steps = elements - index
-        wanted = active & (-before <= steps) & (steps < after) & (elements >= first) & (elements < end)
-        if wanted.any():
-            memory, positions = single.positions(state, np.where(wanted, elements, first))
-            values = np.where(wanted, memory.take(positions).astype(carrier), other)
-        else:
-            values = other
-        registers.write(state, values, state.mask)
-        mark(state)
-
-    return Compiled(run, False)
-
-
 def written(compiler: Compiler, regs: SSAValue, registers: RegisterAccess) -> Callable[[State], None]:
     """A function that marks the registers as written, at level `check`."""
     if not compiler.checks:
@@ -323,10 +272,6 @@ def compile_store(compiler: Compiler, op: StoreOp) -> Compiled:
     registers = memory_registers(compiler, op)
     initialised = check_initialised(compiler, op, op.regs, registers) if compiler.checks else None
     in_flight = flight_check(compiler, op, op.regs, registers)
-    # The last of several stores to one element is that of the last iteration: the outermost loop's axis goes first.
-    reorder = access.axes > 1
-    front = 1 if access.width > 1 else 0
-    order = (*range(front), *reversed(range(front, front + access.axes)), front + access.axes, front + access.axes + 1)
 
     def run(state: State) -> None:
         found = access.locate(state)
@@ -339,20 +284,36 @@ def compile_store(compiler: Compiler, op: StoreOp) -> Compiled:
             initialised(state, active)
         access.observe(state, index, active)
         memory, positions = access.positions(state, index)
-        values = registers.read(state, False)
-        # One store for each iteration, block and thread, even where all write the same.
-        shape = (*registers.counts, state.blocks, state.threads)
-        positions = np.broadcast_to(positions, shape)
-        values = np.broadcast_to(values, shape)
-        if reorder:
-            positions, values = positions.transpose(order), values.transpose(order)
-        if active is not None:
-            lanes = np.broadcast_to(active, shape)
-            lanes = lanes.transpose(order) if reorder else lanes
-            positions, values = positions[lanes], values[lanes]
-        memory[positions] = values
+        write_elements(access, state, registers, memory, positions, active)
 
     return Compiled(run, False)
+
+
+def write_elements(
+    access: Access,
+    state: State,
+    registers: RegisterAccess,
+    memory: Array | VirtualMemory,
+    positions: Array,
+    active: Array | None,
+) -> None:
+    """Stores registers at the positions of active lanes, one store for each iteration, block and thread, even where
+    all write the same."""
+    values = registers.read(state, False)
+    shape = (*registers.counts, state.blocks, state.threads)
+    positions = np.broadcast_to(positions, shape)
+    values = np.broadcast_to(values, shape)
+    lanes = None if active is None else np.broadcast_to(active, shape)
+    if access.axes > 1:
+        # The last of several stores to one element is that of the last iteration: the outermost loop's axis goes first.
+        front = 1 if access.width > 1 else 0
+        last = front + access.axes
+        order = (*range(front), *reversed(range(front, last)), last, last + 1)
+        positions, values = positions.transpose(order), values.transpose(order)
+        lanes = None if lanes is None else lanes.transpose(order)
+    if lanes is not None:
+        positions, values = positions[lanes], values[lanes]
+    memory[positions] = values
 
 
 def compile_shared(compiler: Compiler, op: SharedOp) -> Compiled:
@@ -365,5 +326,5 @@ def compile_shared(compiler: Compiler, op: SharedOp) -> Compiled:
 
 
 def memory_table() -> dict[type[Operation], CompileFn]:
-    """Entries of the compiler's table for memory."""
-    return {LoadOp: compile_load, StoreOp: compile_store, SharedOp: compile_shared}
+    """Entries of the compiler's table for memory; those of loads and stores are in `unaligned`."""
+    return {SharedOp: compile_shared}

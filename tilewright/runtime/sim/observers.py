@@ -188,8 +188,7 @@ def shared_cell(kernel: KernelOp, machine: bool) -> int:
     accesses = [MAX_ACCESS]
     for op in kernel.walk():
         if isinstance(op, LoadOp | StoreOp) and isinstance(op.memory.type, SharedType):
-            unaligned = isinstance(op, LoadOp) and op.reach is not None
-            width = 1 if unaligned else op.width.value.data
+            width = op.width.value.data if op.reach is None else 1
             accesses.append(storage_dtype(op.memory.type.element).itemsize * width)
         elif isinstance(op, CpAsyncOp):
             assert isinstance(op.target.type, SharedType)
