@@ -26,7 +26,15 @@ from tilewright.dialects.simt.mbarriers import (
     MbarWaitOp,
     NamedBarrierOp,
 )
-from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, RegsLoadOp, RegsStoreOp, SharedOp, StoreOp
+from tilewright.dialects.simt.memory import (
+    LoadOp,
+    MisalignedOp,
+    RegsAllocOp,
+    RegsLoadOp,
+    RegsStoreOp,
+    SharedOp,
+    StoreOp,
+)
 from tilewright.dialects.simt.roles import ElectOp, RolesOp
 from tilewright.dialects.simt.structure import KernelOp
 from tilewright.dialects.simt.sync import BarrierOp, ShuffleOp
@@ -110,8 +118,11 @@ def _access(kind: str) -> Callable[[Promises, Any], None]:
     def read(made: Promises, op: LoadOp | StoreOp) -> None:
         assert isinstance(op.memory.type, GlobalType | SharedType)
         space = "global" if isinstance(op.memory.type, GlobalType) else "shared"
-        size = op.width.value.data * element_bytes(op.memory.type.element)
-        made.accesses.append(Access(kind, space, min(size, WIDEST), str(op)))
+        element = element_bytes(op.memory.type.element)
+        made.accesses.append(Access(kind, space, min(op.width.value.data * element, WIDEST), str(op)))
+        if op.reach is not None:
+            # At the ends of what may be read, element by element.
+            made.accesses.append(Access(kind, space, element, str(op)))
 
     return read
 
@@ -175,7 +186,7 @@ READERS: dict[type[Operation], Callable[[Promises, Any], None]] = {
 
 SILENT: set[type[Operation]] = {
     RegsAllocOp, RegsLoadOp, RegsStoreOp, structure.BlockIdOp, structure.GridDimOp, structure.TidOp, structure.UnrollOp,
-    BulkWaitOp, CpAsyncCommitOp, CpAsyncWaitOp, ElectOp, FenceOp, MbarOp, RolesOp,
+    BulkWaitOp, CpAsyncCommitOp, CpAsyncWaitOp, ElectOp, FenceOp, MbarOp, MisalignedOp, RolesOp,
     WgmmaCommitOp, WgmmaFenceOp, WgmmaWaitOp,
 }  # fmt: skip
 """The ops of `simt` that leave none to be told apart: registers are what is not memory, ids are read in several ways,

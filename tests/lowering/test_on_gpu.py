@@ -111,3 +111,9 @@ def test_kernels(gpu: Device, width: int) -> None:
     x, y = numbers(302, n), np.zeros(302 * n, np.float32)
     run(gpu, kernel_text("staging", width), {"M": 302, "N": n}, [x.ravel(), y])
     np.testing.assert_array_equal(y.reshape(n, 302), x.T)
+
+    rows = generator.integers(-100, 100, (m, n + 2)).astype(ml_dtypes.bfloat16)
+    padded = np.full((m, -(-n // 8) * 8), 7, rows.dtype)
+    run(gpu, kernel_text("odd_rows", width), {"M": m, "N": n, "x_s0": n + 2}, [rows.ravel(), padded.reshape(-1)])
+    np.testing.assert_array_equal(padded[:, :n], rows[:, :n])
+    assert not padded[:, n:].any()

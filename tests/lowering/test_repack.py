@@ -168,6 +168,25 @@ def test_tiles_of_known_sizes(m: int, n: int, tile: str) -> None:
     assert decide(operand(m, 4093), operand(4093, n))[1][-1] == f"tile{tile}"
 
 
+@pytest.mark.parametrize(
+    ("n", "out", "variant"),
+    [
+        (4096, None, "vector32"),
+        (4097, None, "rows32"),
+        (4096, (4099, 1), "rows32"),
+        (4097, (4104, 1), "rows32"),
+        (4096, (8192, 2), "general64"),
+        (4096, (1, 4095), "general64"),
+    ],
+)
+def test_results_ask_for_contiguous_rows(n: int, out: tuple[int, int] | None, variant: str) -> None:
+    plan = entry().plan
+    results = None if out is None else [Layout((4095, n), out, 4096)]
+    decision = plan.run([operand(4095, 4096), operand(4096, n, turned=True)], results)
+    (launch,) = decision.launches
+    assert plan.sites[launch.site].variant.partition("_")[0] == variant
+
+
 def test_a_limit_on_scratch_is_kept() -> None:
     module = parse_module(product(), "product.mlir", make_context())
     options = {"lin-to-tile": {"arch": "sm_90a", "max_workspace": 2 * (512 * 264 + 257 * 512)}}
@@ -307,10 +326,12 @@ def test_copies_touch_few_lines() -> None:
     found = {
         site.op_name: counts for site, counts in report.counts.items() if site.op_name in ("simt.load", "simt.store")
     }
-    # A store of 8 bytes a lane is 256 bytes: 8 sectors; rows begin at multiples of 16 bytes, half a sector.
-    assert found["simt.store"].sectors <= found["simt.store"].requests * 9
-    # Loads of single elements come to 256 bytes too, from any byte pair on.
-    assert found["simt.load"].sectors <= found["simt.load"].requests * 9
+    # A store of 16 bytes a lane is 512 bytes: 16 sectors; rows begin at multiples of 16 bytes, half a sector.
+    assert found["simt.store"].requests == rows * 3
+    assert found["simt.store"].sectors <= rows * (2 * 17 + 1)
+    # Loads are two of such accesses, 16 bytes apart; at the row's two ends a lane or two read at most 8 elements each.
+    assert found["simt.load"].sectors <= rows * (2 * 2 * 17 + 3 * 8)
+    assert found["simt.load"].requests <= rows * (2 * 2 + 3 * 8)
 
 
 @pytest.mark.nvrtc

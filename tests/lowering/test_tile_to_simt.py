@@ -5,6 +5,8 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from xdsl.dialects import scf
 
 from tests.lowering.support import NAMES, kernel_text, lowered, parsed, run
@@ -14,6 +16,8 @@ from tilewright.dialects.simt.structure import UnrollOp
 from tilewright.dialects.simt.sync import BarrierOp
 from tilewright.dialects.tile.structure import KernelOp as TileKernelOp
 from tilewright.lowering.tile_to_simt import TileToSimtPass
+from tilewright.runtime.sim.buffers import Buffer
+from tilewright.runtime.sim.launch import simulate
 
 WIDTHS = (32, 64)
 
@@ -153,6 +157,22 @@ def test_accesses_of_different_widths_and_along_any_dim(width: int, m: int, n: i
     report = run(lowered(kernel_text("staging", width)), {"M": m, "N": n}, [x.ravel(), y])
     assert report.diagnostics == []
     np.testing.assert_array_equal(y.reshape(n, m), x.T)
+
+
+@given(st.integers(1, 40), st.integers(1, 300), st.integers(0, 9), st.integers(0, 7), st.sampled_from(WIDTHS))
+@settings(max_examples=40, deadline=None)
+def test_odd_rows(m: int, n: int, gap: int, offset: int, width: int) -> None:
+    storage = np.arange(m * (n + gap)).astype(ml_dtypes.bfloat16)
+    padded = np.full((m, -(-n // 8) * 8), 7, storage.dtype)
+    kernel = lowered(kernel_text("odd_rows", width))
+    symbols = {"M": m, "N": n, "x_s0": n + gap}
+    scalars = [p.data.evaluate(symbols) for p in kernel.params.data]
+    # Nothing lies behind the last element of the last row.
+    buffers = [Buffer(storage[: storage.size - gap], address=2 * offset), Buffer(padded.reshape(-1))]
+    report = simulate(kernel, buffers, scalars, grid=kernel.grid.data.evaluate(symbols), level="check")
+    assert not report.diagnostics, [str(d) for d in report.diagnostics]
+    np.testing.assert_array_equal(padded[:, :n], storage.reshape(m, n + gap)[:, :n])
+    assert not padded[:, n:].any()
 
 
 @pytest.mark.parametrize("width", WIDTHS)

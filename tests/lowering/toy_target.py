@@ -80,10 +80,12 @@ def _shared(w: Writer, op: SharedOp) -> None:
 def _load(w: Writer, op: LoadOp) -> None:
     register = w.name(op.regs) + "".join(f"[{w.name(i)}]" for i in op.indices)
     memory = f"{w.name(op.memory)} + {w.name(op.index)}"
-    if op.mask is not None:
-        memory = f"{w.name(op.mask)} ? ({memory})[k] : {w.literal(op.other)}"
-    else:
-        memory = f"({memory})[k]"
+    conditions = [] if op.mask is None else [w.name(op.mask)]
+    if op.before is not None and op.after is not None:
+        conditions.append(f"-{w.name(op.before)} <= k && k < {w.name(op.after)}")
+    memory = f"({memory})[k]"
+    if conditions:
+        memory = f"{' && '.join(conditions)} ? {memory} : {w.literal(op.other)}"
     with w.braces(f"for (int k = 0; k < {op.width.value.data}; ++k)"):
         w.line(f"(&{register})[k] = {memory};")
 

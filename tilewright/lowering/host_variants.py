@@ -63,26 +63,32 @@ def make_variants(launched: Sequence[Launched], facts: Facts, max_variants: int)
     """The variants for launches that run one after the other, in the order in which they are tried, best first.
 
     The last one always has no predicates. At most `max_variants`: the general 64-bit variant is kept in any case (the
-    32-bit one where that is proved), then vectorised 32-bit, general 32-bit and vectorised 64-bit, in this order.
+    32-bit one where that is proved), then vectorised 32-bit, general 32-bit and vectorised 64-bit, in this order. Where
+    contiguous rows alone make a difference, these are asked for in the place of the general 32-bit variant.
     """
     narrow = {r: a for each in launched for r, a in _narrow_relations(each.kernel, facts).items()}
     vector = {r: a for each in launched for r, a in _vector_relations(each, facts).items()}
-    asked = {r for r, answer in {**narrow, **vector}.items() if answer is not Answer.PROVED}
+    rows = {r: a for each in launched for r, a in _row_relations(each, facts).items()}
+    asked = {r for r, answer in {**narrow, **vector, **rows}.items() if answer is not Answer.PROVED}
     narrow_possible = Answer.DISPROVED not in narrow.values()
-    made: list[tuple[bool, bool]] = []
-    for is_vector, is_narrow in ((True, True), (False, True), (True, False), (False, False)):
-        if (is_vector and not vector) or (is_narrow and not narrow_possible):
+    kinds: list[tuple[str, dict[Relation, Answer]]] = [("vector", vector)] if vector else []
+    kinds.append(("rows", rows) if rows else ("general", {}))
+    made: list[tuple[str, tuple[Relation, ...], bool]] = []
+    for name, assumes, is_narrow in [
+        *((name, tuple(relations), is_narrow) for is_narrow in (True, False) for name, relations in kinds),
+        ("general", (), False),
+    ]:
+        if is_narrow and not narrow_possible:
             continue
-        made.append((is_vector, is_narrow))
-        if not asked.intersection((*(vector if is_vector else ()), *(narrow if is_narrow else ()))):
+        made.append((name, assumes, is_narrow))
+        if not asked.intersection((*assumes, *(narrow if is_narrow else ()))):
             break  # it always applies, so nothing after it ever would
     last = made.pop()
     result: list[Variant] = []
-    for is_vector, is_narrow in [*made[: max(0, max_variants - 1)], last]:
-        assumes = tuple(vector if is_vector else ())
+    for kind, assumes, is_narrow in [*made[: max(0, max_variants - 1)], last]:
         relations = (*assumes, *(narrow if is_narrow else ()))
         width = 32 if is_narrow else 64
-        name = f"{'vector' if is_vector else 'general'}{width}"
+        name = f"{kind}{width}"
         predicates = _asked([r for r in relations if r in asked], narrow, facts)
         result.append(Variant(name, width, predicates, assumes))
     return result
@@ -208,6 +214,24 @@ def _vector_relations(launched: Launched, facts: Facts) -> dict[Relation, Answer
                 break
             vector //= 2
     return result
+
+
+def _row_relations(launched: Launched, facts: Facts) -> dict[Relation, Answer]:
+    """What makes wide stores of results possible whose rows begin anywhere: that they are contiguous.
+
+    Asked of what matrix instructions compute in elements of less than 4 bytes (the others of their launches are what
+    variants may widen), since threads store it from shared memory.
+    """
+    result: dict[Relation, Answer] = {}
+    for position, buffer, type_ in _buffers(launched.kernel):
+        if launched.widens is None or position not in launched.widens or not type_.rank or type_.strides is None:
+            continue
+        written = any(isinstance(u.operation, CopyOp) and u.operation.target is buffer for u in buffer.uses)
+        if written and element_bytes(type_.element) < 4:
+            one = Relation(type_.strides[-1], "==", Expr.const(1))
+            if one.symbols:
+                result[one] = facts.prove(one)
+    return {} if Answer.DISPROVED in result.values() else result
 
 
 def _contiguous_dim(type_: BufType, facts: Facts) -> int:

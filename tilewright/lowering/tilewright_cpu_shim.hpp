@@ -29,6 +29,9 @@ __thread unsigned char tw_smem[233472] __attribute__((aligned(128)));
 template <typename T>
 inline T __ldg(const T *p) { return *p; }
 
+inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned bits) {
+  return static_cast<unsigned>(((static_cast<unsigned long long>(high) << 32) | low) >> (bits & 31));
+}
 inline float __int_as_float(int bits) { float x; memcpy(&x, &bits, sizeof x); return x; }
 inline double __longlong_as_double(long long bits) { double x; memcpy(&x, &bits, sizeof x); return x; }
 inline int __clz(int x) { return x == 0 ? 32 : __builtin_clz(x); }

@@ -92,6 +92,73 @@ TW_DEVICE void tw_load_readonly(T *r, const T *p) {
   }
 }
 
+// How many elements lie between the last multiple of N elements in memory and p.
+template <int N, typename T>
+TW_DEVICE int tw_misaligned(const T *p) {
+  return static_cast<int>(reinterpret_cast<size_t>(p) / sizeof(T) % N);
+}
+
+// N elements from element i of an array on, whose address may be any; a shared array may be swizzled (0: it is not). What
+// lies from i - before up to, not including, i + after may be read, what else is wanted becomes `other`. The N elements lie
+// in two aligned words, or in one. Where these may be read, they are, and their 32-bit parts are shifted into place: by 8, 4
+// and so on down to single bits, each a choice between registers that are known when it compiles.
+template <int N, int Swizzle, bool ReadOnly, typename T, typename I>
+TW_DEVICE void tw_load_words(T *r, const T *array, I i, I before, I after, T other) {
+  typedef typename TwWord<N * sizeof(T)>::type Word;
+  constexpr int parts = N * sizeof(T) / 4;
+  const auto at = [array](I place) {
+    if constexpr (Swizzle != 0) {
+      return tw_swizzled<Swizzle>(const_cast<T *>(array), place);
+    } else {
+      return array + place;
+    }
+  };
+  // Elements of the first word that lie before i. A swizzled array begins at an aligned word, and moves words as a whole.
+  const int skip = Swizzle != 0 ? static_cast<int>(size_t(i) % N) : tw_misaligned<N>(array + i);
+  const int next = skip == 0 ? 0 : N;
+  // Written such that no branch is left where both counts are constants that always suffice.
+  if (before >= skip && after >= N && (skip == 0 || skip >= 2 * N - after)) {
+    const Word *first = reinterpret_cast<const Word *>(at(i - skip));
+    const Word *second = reinterpret_cast<const Word *>(at(i - skip + next));
+    Word word[2];
+    if constexpr (ReadOnly) {
+      word[0] = __ldg(first), word[1] = __ldg(second);
+    } else {
+      word[0] = *first, word[1] = *second;
+    }
+    unsigned part[2 * parts];
+    memcpy(part, word, sizeof part);
+    const int bytes = skip * int(sizeof(T));
+#pragma unroll
+    for (int step = parts / 2; step > 0; step /= 2) {
+      const bool moves = (bytes & 4 * step) != 0;
+#pragma unroll
+      for (int j = 0; j + step < 2 * parts; ++j) part[j] = moves ? part[j + step] : part[j];
+    }
+    if constexpr (sizeof(T) < 4) {
+#pragma unroll
+      for (int j = 0; j < parts; ++j) part[j] = __funnelshift_r(part[j], part[j + 1], 8 * (bytes & 3));
+    }
+    memcpy(r, part, N * sizeof(T));
+  } else {
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+      r[k] = other;
+      if (-before <= k && k < after) r[k] = *at(i + k);
+    }
+  }
+}
+
+template <int N, int Swizzle, typename T, typename I>
+TW_DEVICE void tw_load_unaligned(T *r, const T *array, I i, I before, I after, T other) {
+  tw_load_words<N, Swizzle, false>(r, array, i, before, after, other);
+}
+
+template <int N, int Swizzle, typename T, typename I>
+TW_DEVICE void tw_load_readonly_unaligned(T *r, const T *array, I i, I before, I after, T other) {
+  tw_load_words<N, Swizzle, true>(r, array, i, before, after, other);
+}
+
 template <int N, typename T>
 TW_DEVICE void tw_store(T *p, const T *r) {
   constexpr int bytes = N * sizeof(T) < 16 ? N * sizeof(T) : 16;
@@ -113,6 +180,19 @@ TW_DEVICE void tw_store(T *p, const T *r) {
     }
 #endif
     reinterpret_cast<Word *>(p)[i] = word;
+  }
+}
+
+// N elements to any address p, of which those from p - before up to, not including, p + after may be written.
+template <int N, typename T, typename I>
+TW_DEVICE void tw_store_unaligned(T *p, const T *r, I before, I after) {
+  if (tw_misaligned<N>(p) == 0 && before >= 0 && after >= N) {
+    tw_store<N>(p, r);
+  } else {
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+      if (-before <= k && k < after) p[k] = r[k];
+    }
   }
 }
 

@@ -48,7 +48,7 @@ def set_dist(copy: CopyOp | GatherOp, dims: Sequence[DimDistribution]) -> None:
 
 def drop_widths(copy: CopyOp) -> None:
     """Leaves open how wide a copy's accesses are."""
-    for word in ("width", "along", "store_width"):
+    for word in ("width", "along", "store_width", "unaligned"):
         copy.properties.pop(word, None)
 
 

@@ -105,7 +105,7 @@ class PipelineCopiesPass(TilewrightPass):
         for use in list(old.uses):
             use.operation.operands[use.index] = written if use.operation is copy else read
         copy.properties["via"] = StringAttr("tma")
-        for word in ("width", "along", "store_width", "dist"):
+        for word in ("width", "along", "store_width", "unaligned", "dist"):
             copy.properties.pop(word, None)
         alloc = old.owner
         assert isinstance(alloc, AllocOp)

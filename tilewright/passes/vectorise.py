@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from math import prod
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import SSAValue
 
 from tilewright.dialects.assembly import i64_attr
+from tilewright.dialects.simt.memory import UNALIGNED_BYTES
 from tilewright.dialects.sym import Expr, Relation
 from tilewright.dialects.sym.analysis import value_symbol
 from tilewright.dialects.tile.compute import MmaOp
@@ -49,9 +50,10 @@ class VectorisePass(TilewrightPass):
     A copy is moved `width` elements at a time along a dim of stride 1 when width divides the other strides, the offsets
     and the size (where it is clipped), and the base address is a multiple of the access. The fragments' layouts get
     that many neighbouring elements a thread; fewer where others of the kernel's copies move single elements along the
-    dim. A product's accumulators get them too, for wide reads of shared memory. Relies on layouts from `map-threads`,
-    and on facts that a variant assumes. Where the author mapped the kernel, a width that is open becomes what the
-    layout allows.
+    dim. A load of small elements that could only be single ones becomes as wide as the others, `unaligned`: aligned
+    words are read and shifted. A product's accumulators get them too, for wide reads of shared memory. Relies on
+    layouts from `map-threads`, and on facts that a variant assumes. Where the author mapped the kernel, a width that is
+    open becomes what the layout allows.
     """
 
     name = "vectorise"
@@ -86,6 +88,7 @@ class VectorisePass(TilewrightPass):
         wanted: dict[int, int] = {}
         narrow_limits: dict[int, int] = {}
         wide: list[tuple[CopyOp, int, int]] = []
+        single: list[tuple[CopyOp, int, int]] = []
         for copy in copies(kernel):
             if "global" not in copy.spaces or "fragment" not in copy.spaces:
                 continue
@@ -93,11 +96,15 @@ class VectorisePass(TilewrightPass):
             for axis, d in enumerate(dims.dims[fragment]):
                 width = 0 if d is None else provable_width(copy, axis, scopes, self.access_bytes)
                 if d is not None and width == 1 and contiguous_dim(copy, scopes) == axis:
-                    span = NARROW_SPAN_BYTES // (WARP * bytes_of(buf(fragment).element))
-                    narrow_limits[d] = min(narrow_limits.get(d, span), max(1, span))
+                    single.append((copy, axis, d))
                 if d is not None and width > 1:
                     wide.append((copy, axis, d))
                     wanted[d] = min(wanted.get(d, width), width)
+        shifted = [each for each in single if each[2] in wanted and readable_unaligned(each[0], each[1], scopes)]
+        for copy, axis, d in single:
+            if (copy, axis, d) not in shifted:
+                span = NARROW_SPAN_BYTES // (WARP * bytes_of(copy.tile_type.element))
+                narrow_limits[d] = min(narrow_limits.get(d, span), max(1, span))
         for d, limit in narrow_limits.items():
             if d in wanted:
                 wanted[d] = min(wanted[d], limit)
@@ -119,6 +126,12 @@ class VectorisePass(TilewrightPass):
             if vector > 1:
                 set_width(copy, vector, axis)
                 remark(copy, self.name, f"accesses of {vector} elements along dim {axis}")
+        for copy, axis, d in shifted:
+            vector = widened[d].vector
+            if vector * bytes_of(copy.tile_type.element) in UNALIGNED_BYTES:
+                set_width(copy, vector, axis)
+                copy.properties["unaligned"] = UnitAttr()
+                remark(copy, self.name, f"accesses of {vector} elements from any on along dim {axis}")
 
     def _leave_each_thread_its_own(
         self, dims: IterationDims, product: MmaOp, threads: int, vectors: list[int], moved: set[int]
@@ -162,6 +175,14 @@ class VectorisePass(TilewrightPass):
                     set_widths(copy, vector, shared_width(copy, axis, scopes, vector), axis)
                     remark(copy, self.name, f"accesses of {vector} elements along dim {axis}")
                 return
+        axis, width = copy.tile_type.rank - 1, self.access_bytes // bytes_of(copy.tile_type.element)
+        if storable_unaligned(copy, axis, scopes, width):
+            widened = widen(dist, sizes, axis, width)
+            if widened[axis].vector == width and widened[axis].threads >= width:
+                copy.properties["dist"] = distributed(widened)
+                set_widths(copy, width, width, axis)
+                copy.properties["unaligned"] = UnitAttr()
+                remark(copy, self.name, f"accesses of {width} elements from any on along dim {axis}")
 
 
 def set_width(copy: CopyOp, width: int, axis: int) -> None:
@@ -237,6 +258,34 @@ def provable_width(copy: CopyOp, axis: int, scopes: KernelScopes, access_bytes: 
             return width
         width //= 2
     return 1
+
+
+def readable_unaligned(copy: CopyOp, axis: int, scopes: KernelScopes) -> bool:
+    """Whether wide reads of a copy's global source may begin at any element of a dim: they touch neighbours that the
+    copy does not ask for, so nothing in the kernel may write there. Worth it for elements of less than 4 bytes."""
+    if copy.spaces[0] != "global" or not copy.by_threads:
+        return False
+    type_ = buf(copy.source)
+    if type_.strides is None or bytes_of(type_.element) >= min(UNALIGNED_BYTES):
+        return False
+    written = any(other.target is copy.source for other in copies(scopes.kernel))
+    return not written and scopes.proved(copy, Relation(type_.strides[axis], "==", Expr.const(1)))
+
+
+def storable_unaligned(copy: CopyOp, axis: int, scopes: KernelScopes, width: int) -> bool:
+    """Whether a copy from a slot to global memory may store words of `width` elements that are aligned there: chunks of
+    16 bytes of the slot's rows are read whole, and shifted. Rows must be contiguous, on either side."""
+    type_, slot = buf(copy.target), buf(copy.source)
+    if copy.spaces != ("shared", "global") or type_.strides is None or copy.source_offsets:
+        return False
+    contiguous = slot.swizzle is not None and slot.swizzle.along.data == axis
+    size = bytes_of(type_.element)
+    return (
+        contiguous
+        and size < min(UNALIGNED_BYTES)
+        and size * width == ACCESS_BYTES
+        and scopes.proved(copy, Relation(type_.strides[axis], "==", Expr.const(1)))
+    )
 
 
 def base_symbol(copy: CopyOp, buffer: SSAValue) -> Expr | None:

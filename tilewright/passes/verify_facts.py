@@ -14,7 +14,7 @@ from tilewright.passes.choose_mma import unmapped
 from tilewright.passes.core import TilewrightPass, error_at
 from tilewright.passes.prove_bounds import gather_bounds
 from tilewright.passes.tile_analysis import KernelScopes, buf, global_side, kernels_of
-from tilewright.passes.vectorise import provable_width
+from tilewright.passes.vectorise import provable_width, readable_unaligned, storable_unaligned
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,13 @@ class VerifyFactsPass(TilewrightPass):
     def _width(self, copy: CopyOp, scopes: KernelScopes) -> None:
         load, store = copy.widths
         width = load if copy.spaces[0] == "global" else store
-        if width > 1:
+        if copy.unaligned is not None:
+            if copy.spaces[0] == "global":
+                if not readable_unaligned(copy, copy.vector_dim, scopes):
+                    raise error_at(copy, "unaligned accesses need a source with a stride of 1 that nothing writes")
+            elif not storable_unaligned(copy, copy.vector_dim, scopes, width):
+                raise error_at(copy, "unaligned stores need a stride of 1, and a slot with rows along it")
+        elif width > 1:
             provable = provable_width(copy, copy.vector_dim, scopes)
             if provable < width:
                 raise error_at(

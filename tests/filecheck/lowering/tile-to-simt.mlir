@@ -83,3 +83,17 @@ tile.kernel @maximum(%n : index) grid () = [] threads 32 index_width 32 {
   %y = tile.alloc : !tile.buf<[2], f32, fragment, #tile.distributed<threads [2] strides [16] vector [1]>>
   tile.reduce max (d0, d1) %x[d0, d1] into %y[d0] valid(d1 < %n)
 }
+
+// An unaligned load knows how much of the row lies before it, and from it on. Rows are masked as ever.
+// CHECK-LABEL: simt.kernel @odd_rows(
+// CHECK:         %[[AT:.*]] = arith.addi %n0, %[[EIGHT:.*]] overflow<nsw> : i32
+// CHECK:         %[[LEFT:.*]] = arith.subi %N, %[[AT]] overflow<nsw> : i32
+// CHECK:         simt.unroll
+// CHECK:           %[[ROW:.*]] = arith.cmpi slt
+// CHECK:           simt.load %x[%{{.*}}] into %t[%{{.*}}, %{{.*}}] width 8 unaligned %[[AT]], %[[LEFT]] if %[[ROW]] else 0.000000e+00 : bf16
+tile.kernel @odd_rows(%x: !tile.buf<[M, N], bf16, global, #tile.strided<[N, 1]>>) grid (%i, %j) = [M ceildiv 4, N ceildiv 128] threads 32 index_width 32 bases [0] {
+  %m0 = sym.apply 4*i where i = %i
+  %n0 = sym.apply 128*i where i = %j
+  %t = tile.alloc : !tile.buf<[4, 128], bf16, fragment, #tile.distributed<threads [2, 16] strides [16, 1] vector [1, 8]>>
+  tile.copy %x[%m0, %n0] to %t bounds [clip, clip] other 0.0 : bf16 via thread width 8 unaligned
+}

@@ -81,3 +81,50 @@ tile.kernel @turned(%y: !tile.buf<[16, 16], f32, global, #tile.strided<[16, 1]>>
   tile.copy %s to %y bounds [proved, proved]
   tile.copy %r to %y bounds [proved, proved]
 }
+
+// Nothing is known of where rows of %x begin, but those of scratch %y are aligned. So are the words that are read.
+// CHECK-LABEL: tile.kernel @odd_rows
+// CHECK: fragment, #tile.distributed<threads [8, 32] strides [32, 1] vector [1, 8]>>
+// CHECK: tile.copy %x[%m0, %n0] to %t bounds [clip, clip] other 0.000000e+00 : bf16 width 8 unaligned{{$}}
+// CHECK: tile.copy %t to %y[%m0, %n0] bounds [clip, clip] width 8{{$}}
+tile.kernel @odd_rows(%x: !tile.buf<[M, N], bf16, global, #tile.strided<[x_s0, x_s1]>>, %y: !tile.buf<[M, 8*(N ceildiv 8)], bf16, global, #tile.strided<[8*(N ceildiv 8), 1]>>) grid (%i, %j) = [M ceildiv 16, N ceildiv 256] assumes [x_s1 == 1] bases [x_base, 0] {
+  %m0 = sym.apply 16*i where i = %i
+  %n0 = sym.apply 256*i where i = %j
+  %t = tile.alloc : !tile.buf<[16, 256], bf16, fragment>
+  tile.copy %x[%m0, %n0] to %t bounds [clip, clip] other 0.0 : bf16
+  tile.copy %t to %y[%m0, %n0] bounds [clip, clip]
+}
+
+// A wide read touches neighbours, which another block may be writing; where no store is wide, nothing is gained.
+// CHECK-LABEL: tile.kernel @odd_rows_in_place
+// CHECK: tile.copy %x[%m0, %n0] to %t bounds [clip, clip] other 0.000000e+00 : bf16{{$}}
+// CHECK: tile.copy %t to %y[%m0, %n0] bounds [clip, clip] width 4{{$}}
+// CHECK: tile.copy %t to %x[%m0, %n0] bounds [clip, clip]{{$}}
+tile.kernel @odd_rows_in_place(%x: !tile.buf<[M, N], bf16, global, #tile.strided<[x_s0, x_s1]>>, %y: !tile.buf<[M, 8*(N ceildiv 8)], bf16, global, #tile.strided<[8*(N ceildiv 8), 1]>>) grid (%i, %j) = [M ceildiv 16, N ceildiv 256] assumes [x_s1 == 1] bases [x_base, 0] {
+  %m0 = sym.apply 16*i where i = %i
+  %n0 = sym.apply 256*i where i = %j
+  %t = tile.alloc : !tile.buf<[16, 256], bf16, fragment>
+  tile.copy %x[%m0, %n0] to %t bounds [clip, clip] other 0.0 : bf16
+  tile.copy %t to %y[%m0, %n0] bounds [clip, clip]
+  tile.copy %t to %x[%m0, %n0] bounds [clip, clip]
+}
+
+// Results leave a slot in words that are aligned in memory, wherever rows begin: two words of the slot are shifted into
+// one. A stride that is not known to be 1 leaves single elements.
+// CHECK-LABEL: tile.kernel @odd_results
+// CHECK: tile.copy %full to %y[%m0, %n0] bounds [clip, clip] width 8 store_width 8 unaligned dist #tile.distributed<threads [32, 8] strides [8, 1] vector [1, 8]>
+// CHECK: tile.copy %full to %x[%m0, %n0] bounds [clip, clip] dist
+tile.kernel @odd_results(%x: !tile.buf<[M, N], bf16, global, #tile.strided<[x_s0, x_s1]>>, %y: !tile.buf<[M, N], bf16, global, #tile.strided<[x_s0, 1]>>) grid (%i, %j) = [M ceildiv 64, N ceildiv 64] {
+  %m0 = sym.apply 64*i where i = %i
+  %n0 = sym.apply 64*i where i = %j
+  %staged = tile.channel : !tile.channel<1, !tile.buf<[64, 64], bf16, shared, #tile.swizzled<128, 1>>>
+  %free = tile.acquire %staged
+  %t = tile.alloc : !tile.buf<[64, 64], bf16, fragment>
+  tile.fill %t with 0.0 : bf16
+  tile.copy %t to %free
+  tile.publish %staged
+  %full = tile.receive %staged
+  tile.copy %full to %y[%m0, %n0] bounds [clip, clip]
+  tile.copy %full to %x[%m0, %n0] bounds [clip, clip]
+  tile.release %staged
+}

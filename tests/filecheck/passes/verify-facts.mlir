@@ -40,3 +40,43 @@ tile.kernel @k(%x: !tile.buf<[N], f32, global, #tile.strided<[1]>>) grid (%i) = 
   // expected-error@+1 {{accesses of 4 elements are not proved to be aligned and inside; 1 are}}
   tile.copy %x[%n0] to %t bounds [clip] other 0.0 : f32 width 4
 }
+
+// -----
+
+// What unaligned reads need is a stride of 1.
+sym.symbol @M
+sym.symbol @N
+sym.symbol @x_s0 {source = "stride"}
+sym.symbol @x_s1 {source = "stride"}
+tile.kernel @k(%x: !tile.buf<[M, N], bf16, global, #tile.strided<[x_s0, 1]>>, %y: !tile.buf<[M, N], bf16, global, #tile.strided<[x_s0, x_s1]>>) grid (%i, %j) = [M, N ceildiv 256] {
+  %n0 = sym.apply 256*i where i = %j
+  %t = tile.alloc : !tile.buf<[1, 256], bf16, fragment>
+  tile.copy %x[%i, %n0] to %t bounds [proved, clip] other 0.0 : bf16 width 8 unaligned
+  // expected-error@+1 {{unaligned accesses need a source with a stride of 1 that nothing writes}}
+  tile.copy %y[%i, %n0] to %t bounds [proved, clip] other 0.0 : bf16 width 8 unaligned
+}
+
+// -----
+
+// And nobody may write what they read beside.
+sym.symbol @M
+sym.symbol @N
+tile.kernel @k(%x: !tile.buf<[M, N], bf16, global, #tile.strided<[N, 1]>>) grid (%i, %j) = [M, N ceildiv 256] {
+  %n0 = sym.apply 256*i where i = %j
+  %t = tile.alloc : !tile.buf<[1, 256], bf16, fragment>
+  // expected-error@+1 {{unaligned accesses need a source with a stride of 1 that nothing writes}}
+  tile.copy %x[%i, %n0] to %t bounds [proved, clip] other 0.0 : bf16 width 8 unaligned
+  tile.copy %t to %x[%i, %n0] bounds [proved, clip]
+}
+
+// -----
+
+// Stores from any element on are made from slots.
+sym.symbol @M
+sym.symbol @N
+tile.kernel @k(%x: !tile.buf<[M, N], bf16, global, #tile.strided<[N, 1]>>) grid (%i, %j) = [M, N ceildiv 64] {
+  %n0 = sym.apply 64*i where i = %j
+  %s = tile.alloc : !tile.buf<[1, 64], bf16, shared, #tile.strided<[64, 1]>>
+  // expected-error@+1 {{unaligned stores need a stride of 1, and a slot with rows along it}}
+  tile.copy %s to %x[%i, %n0] bounds [proved, clip] width 8 unaligned
+}

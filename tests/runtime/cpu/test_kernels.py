@@ -57,6 +57,9 @@ def arguments(name: str) -> tuple[dict[str, int], list[Array], list[Any]]:
     if name == "integer_matmul":
         a, b = (random.integers(-128, 128, size, np.int8) for size in (3 * 33 * 17, 3 * 17 * 29))
         return {"B": 3, "M": 33, "N": 29, "K": 17}, [a, b, np.zeros(3 * 33 * 29, np.int32)], []
+    if name == "odd_rows":
+        rows = random.integers(-100, 100, M * (N + 4)).astype(ml_dtypes.bfloat16)
+        return {"M": M, "N": N, "x_s0": N + 4}, [rows, np.zeros(M * (N + 5), rows.dtype)], []
     assert name == "staging"
     return {"M": M, "N": N}, [normal(M * N), np.zeros(M * N, np.float32)], []
 

@@ -9,16 +9,19 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.runtime.sim.ring_gemm import Gemm
 from tilewright.dialects.parsing import parse_module
 from tilewright.dialects.registry import make_context
+from tilewright.dialects.simt.memory import StoreOp
 from tilewright.dialects.simt.structure import KernelOp
+from tilewright.dialects.simt.types import GlobalType
 from tilewright.dialects.simt.wgmma import WgmmaOp
 from tilewright.runtime.backends.host import HostLaunch
 from tilewright.runtime.backends.sim import SimBackend, buffer_of
+from tilewright.runtime.binding import Layout
 from tilewright.runtime.reference import run_reference
 from tilewright.runtime.sim.buffers import Buffer
 from tilewright.runtime.sim.launch import Program, compile_kernel
@@ -116,6 +119,54 @@ def test_products_of_any_size(m: int, n: int, k: int, blocks: int, landing: str,
     assert not [str(d) for report in backend.reports for d in report.diagnostics]
     (reference,) = run_reference(MODULE, "f", [a, b], {"M": m, "N": n, "K": k})
     assert (np.abs(c.astype(np.float64) - reference.value) <= reference.bound).all()
+
+
+ODD_MODULE = parse_module(PROGRAM.replace("@N {min = 0, multiple_of = 8}", "@N {min = 0}"), "odd.mlir", make_context())
+ODD = CompiledEntry(ODD_MODULE, "f", "sm_90a")
+
+
+def within(m: int, n: int, start: int, gap: int, step: int = 1) -> tuple[Any, Any]:
+    """A result whose rows begin anywhere: (the view, all of the memory that it lies in, filled with 77)."""
+    memory = np.full(start + m * (step * n + gap) + 16, 77, BF16)
+    strides = (2 * (step * n + gap), 2 * step)
+    return np.lib.stride_tricks.as_strided(memory[start:], (m, n), strides), memory
+
+
+@given(
+    m=st.integers(1, 140),
+    n=st.integers(1, 140),
+    k=st.integers(1, 10).map(lambda x: 8 * x),
+    start=st.integers(0, 9),
+    gap=st.integers(0, 9),
+    step=st.sampled_from([1, 1, 1, 2]),
+)
+@example(m=70, n=67, k=64, start=1, gap=0, step=1)
+@example(m=3, n=129, k=8, start=0, gap=1, step=1)
+@example(m=3, n=129, k=8, start=3, gap=0, step=2)
+@settings(max_examples=8, deadline=None, derandomize=True)
+def test_results_with_odd_rows(m: int, n: int, k: int, start: int, gap: int, step: int) -> None:
+    a, b = inputs(m, n, k)
+    view, memory = within(m, n, start, gap, step)
+    backend = CheckedSim(ODD)
+    backend.persistent_blocks = 2
+    # Columns of b are contiguous, so that nothing is copied.
+    backend.call([a, np.asfortranarray(b)], [view], None, False)
+    assert backend.by_matrix or n == 1  # one column has no stride that a tensor map could take
+    assert not [str(d) for report in backend.reports for d in report.diagnostics]
+    (reference,) = run_reference(ODD_MODULE, "f", [a, b], {"M": m, "N": n, "K": k})
+    assert (np.abs(view.astype(np.float64) - reference.value) <= reference.bound).all()
+    view[:] = 77
+    assert (memory == 77).all()
+
+
+def test_odd_rows_leave_in_words() -> None:
+    m, n, k = 64, 67, 8
+    decision = ODD.plan.run([Layout((m, k), (k, 1), 0), Layout((k, n), (1, k), 0)], None)
+    (site,) = [ODD.plan.sites[each.site] for each in decision.launches]
+    assert (site.kernel, site.variant.partition("_")[0]) == ("f_0_tile64x64", "rows32")
+    lowered = ODD.lower(site)
+    words = [op for op in lowered.kernel.walk() if isinstance(op, StoreOp) and isinstance(op.memory.type, GlobalType)]
+    assert [(op.width.value.data, op.reach is not None) for op in words] == [(8, True), (1, False)]
 
 
 def test_the_backend_runs_a_product_for_sm_90a() -> None:

@@ -13,7 +13,15 @@ from tilewright.dialects.simt.mbarriers import (
     MbarWaitOp,
     NamedBarrierOp,
 )
-from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, RegsLoadOp, RegsStoreOp, SharedOp, StoreOp
+from tilewright.dialects.simt.memory import (
+    LoadOp,
+    MisalignedOp,
+    RegsAllocOp,
+    RegsLoadOp,
+    RegsStoreOp,
+    SharedOp,
+    StoreOp,
+)
 from tilewright.dialects.simt.roles import ElectOp, RolesOp
 from tilewright.dialects.simt.structure import BlockIdOp, GridDimOp, KernelOp, TidOp, UnrollOp
 from tilewright.dialects.simt.sync import BarrierOp, ShuffleOp
@@ -43,6 +51,7 @@ Simt = Dialect(
         MbarOp,
         MbarWaitOp,
         NamedBarrierOp,
+        MisalignedOp,
         MmaSyncOp,
         RegsAllocOp,
         RegsLoadOp,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType, i1, i32, i64
 from xdsl.ir import Attribute, SSAValue
@@ -35,6 +35,8 @@ from tilewright.dialects.simt.structure import check_room, is_static_index
 from tilewright.dialects.simt.types import GlobalType, RegsType, SharedType
 
 WIDTHS = (1, 2, 4, 8, 16)
+UNALIGNED_BYTES = (4, 8, 16)
+"""Bytes of an unaligned access: whole registers, so that it can be shifted into place."""
 
 
 def zero_of(element: Attribute) -> Attribute:
@@ -44,6 +46,16 @@ def zero_of(element: Attribute) -> Attribute:
     if isinstance(element, IntegerType):
         return IntegerAttr(0, cast("IntegerType[int]", element))
     raise VerifyException(f"expected a float or integer element type, got {element}")
+
+
+def _bytes_of(element: Attribute) -> int:
+    """Bytes of an element in memory; 8 for a type that none has."""
+    bits = 64
+    if isinstance(element, IntegerType):
+        bits = cast("IntegerType[int]", element).width.data
+    elif isinstance(element, AnyFloat):
+        bits = element.bitwidth
+    return max(1, bits // 8)
 
 
 @irdl_op_definition
@@ -60,13 +72,7 @@ class SharedOp(IRDLOperation):
 
     def verify_(self) -> None:
         type_ = self.res.type
-        element = type_.element
-        bits = 64
-        if isinstance(element, IntegerType):
-            bits = cast("IntegerType[int]", element).width.data
-        elif isinstance(element, AnyFloat):
-            bits = element.bitwidth
-        check_room(self, self.offset.value.data, type_.count * max(1, bits // 8))
+        check_room(self, self.offset.value.data, type_.count * _bytes_of(type_.element))
 
     @classmethod
     def parse(cls, parser: Parser) -> SharedOp:
@@ -181,6 +187,42 @@ class RegsStoreOp(IRDLOperation):
         print_optional_values(printer, self.indices)
 
 
+Reach: TypeAlias = "tuple[SSAValue, SSAValue]"
+"""Of an unaligned access: how many elements lie before its first one, and from it on, that may be touched."""
+
+
+def _check_reach(op: LoadOp | StoreOp) -> None:
+    """What an unaligned access asks for."""
+    index, before, after = op.index, op.before, op.after
+    if before is None and after is None:
+        return
+    if before is None or after is None:
+        raise VerifyException("an unaligned access says how much lies before its first element and from it on")
+    assert isinstance(op.memory.type, GlobalType | SharedType)
+    size = op.width.value.data * _bytes_of(op.memory.type.element)
+    if before.type != index.type or after.type != index.type:
+        raise VerifyException(f"expected what lies around as {index.type}, got {before.type} and {after.type}")
+    if size not in UNALIGNED_BYTES:
+        raise VerifyException(f"an unaligned access takes {', '.join(map(str, UNALIGNED_BYTES))} bytes, got {size}")
+
+
+def _parse_reach(parser: Parser) -> Reach | None:
+    """`unaligned %before, %after`, if it is there."""
+    if not parser.parse_optional_keyword("unaligned"):
+        return None
+    before = parse_value(parser)
+    parser.parse_punctuation(",")
+    return before, parse_value(parser)
+
+
+def _print_reach(printer: Printer, reach: Reach | None) -> None:
+    if reach is not None:
+        printer.print_string(" unaligned ")
+        printer.print_operand(reach[0])
+        printer.print_string(", ")
+        printer.print_operand(reach[1])
+
+
 def _check_access(memory: SSAValue, index: SSAValue, regs: SSAValue, indices: Sequence[SSAValue], width: int) -> None:
     assert isinstance(memory.type, GlobalType | SharedType)
     assert isinstance(regs.type, RegsType)
@@ -202,6 +244,10 @@ class LoadOp(IRDLOperation):
     Reads `width` consecutive elements from element index %i of global or shared memory into registers
     `r[a, b .. b + width - 1]`. Where the mask is false nothing is read and the registers get the `else` constant.
     With width > 1 the address is a multiple of width elements.
+
+    With `unaligned %before, %after` it may be any. Then what may be read are the elements from %i - %before up to, not
+    including, %i + %after; registers for others get the constant. The one or two aligned words of `width` elements that
+    hold the wanted elements are read, where they lie within, and shifted; else the wanted elements that do, one by one.
     """
 
     name = "simt.load"
@@ -210,6 +256,8 @@ class LoadOp(IRDLOperation):
     regs = operand_def(RegsType)
     indices = var_operand_def(i32)
     mask = opt_operand_def(i1)
+    before = opt_operand_def(AnyAttr())
+    after = opt_operand_def(AnyAttr())
     width = prop_def(IntegerAttr)
     other = prop_def(AnyAttr())
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
@@ -224,15 +272,23 @@ class LoadOp(IRDLOperation):
         width: int = 1,
         mask: SSAValue | None = None,
         other: Attribute | None = None,
+        reach: Reach | None = None,
     ) -> None:
         assert isinstance(regs.type, RegsType)
+        before, after = ([], []) if reach is None else ([reach[0]], [reach[1]])
         super().__init__(
-            operands=[memory, index, regs, list(indices), [] if mask is None else [mask]],
+            operands=[memory, index, regs, list(indices), [] if mask is None else [mask], before, after],
             properties={"width": i64_attr(width), "other": other or zero_of(regs.type.element)},
         )
 
+    @property
+    def reach(self) -> Reach | None:
+        """What may be touched around the first element; None for an aligned access."""
+        return None if self.before is None or self.after is None else (self.before, self.after)
+
     def verify_(self) -> None:
         _check_access(self.memory, self.index, self.regs, self.indices, self.width.value.data)
+        _check_reach(self)
 
     @classmethod
     def parse(cls, parser: Parser) -> LoadOp:
@@ -244,14 +300,16 @@ class LoadOp(IRDLOperation):
         indices = parse_optional_values(parser)
         parser.parse_keyword("width")
         width = parser.parse_integer()
+        reach = _parse_reach(parser)
         mask, other = None, None
         if parser.parse_optional_keyword("if"):
             mask = parse_value(parser)
+        if mask is not None or reach is not None:
             parser.parse_keyword("else")
             other = parser.parse_attribute()
         if not isinstance(regs.type, RegsType):
             parser.raise_error(f"expected a register array after `into`, got {regs.type}")
-        return cls(memory, index, regs, indices, width, mask, other)
+        return cls(memory, index, regs, indices, width, mask, other, reach)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -262,9 +320,11 @@ class LoadOp(IRDLOperation):
         printer.print_operand(self.regs)
         print_optional_values(printer, self.indices)
         printer.print_string(f" width {self.width.value.data}")
+        _print_reach(printer, self.reach)
         if self.mask is not None:
             printer.print_string(" if ")
             printer.print_operand(self.mask)
+        if self.mask is not None or self.reach is not None:
             printer.print_string(" else ")
             printer.print_attribute(self.other)
 
@@ -273,7 +333,9 @@ class LoadOp(IRDLOperation):
 class StoreOp(IRDLOperation):
     """`simt.store %r[%a, %b] to %p[%i] width 4 if %m`: the opposite of `simt.load`.
 
-    Nothing is written where the mask is false.
+    Nothing is written where the mask is false. With `unaligned %before, %after`, in global memory alone, the address
+    may be any, and what may be written are the elements from %i - %before up to, not including, %i + %after: all at
+    once where the address is a multiple of width elements and all lie within, else those that do, one by one.
     """
 
     name = "simt.store"
@@ -282,6 +344,8 @@ class StoreOp(IRDLOperation):
     memory = operand_def(GlobalType | SharedType)
     index = operand_def(AnyAttr())
     mask = opt_operand_def(i1)
+    before = opt_operand_def(AnyAttr())
+    after = opt_operand_def(AnyAttr())
     width = prop_def(IntegerAttr)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
@@ -294,14 +358,24 @@ class StoreOp(IRDLOperation):
         index: SSAValue,
         width: int = 1,
         mask: SSAValue | None = None,
+        reach: Reach | None = None,
     ) -> None:
+        before, after = ([], []) if reach is None else ([reach[0]], [reach[1]])
         super().__init__(
-            operands=[regs, list(indices), memory, index, [] if mask is None else [mask]],
+            operands=[regs, list(indices), memory, index, [] if mask is None else [mask], before, after],
             properties={"width": i64_attr(width)},
         )
 
+    @property
+    def reach(self) -> Reach | None:
+        """What may be touched around the first element; None for an aligned access."""
+        return None if self.before is None or self.after is None else (self.before, self.after)
+
     def verify_(self) -> None:
         _check_access(self.memory, self.index, self.regs, self.indices, self.width.value.data)
+        _check_reach(self)
+        if self.reach is not None and not isinstance(self.memory.type, GlobalType):
+            raise VerifyException(f"an unaligned store is one to global memory, got {self.memory.type}")
 
     @classmethod
     def parse(cls, parser: Parser) -> StoreOp:
@@ -313,8 +387,9 @@ class StoreOp(IRDLOperation):
             index = parse_value(parser)
         parser.parse_keyword("width")
         width = parser.parse_integer()
+        reach = _parse_reach(parser)
         mask = parse_value(parser) if parser.parse_optional_keyword("if") else None
-        return cls(regs, indices, memory, index, width, mask)
+        return cls(regs, indices, memory, index, width, mask, reach)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -325,6 +400,44 @@ class StoreOp(IRDLOperation):
         with printer.in_square_brackets():
             printer.print_operand(self.index)
         printer.print_string(f" width {self.width.value.data}")
+        _print_reach(printer, self.reach)
         if self.mask is not None:
             printer.print_string(" if ")
             printer.print_operand(self.mask)
+
+
+@irdl_op_definition
+class MisalignedOp(IRDLOperation):
+    """`%n = simt.misaligned %p[%i] width 8`: how many elements lie between the last multiple of `width` elements in
+    global memory and element %i, from 0 to `width` - 1; an i32."""
+
+    name = "simt.misaligned"
+    memory = operand_def(GlobalType)
+    index = operand_def(AnyAttr())
+    width = prop_def(IntegerAttr)
+    res = result_def(i32)
+    traits = traits_def(Pure())
+
+    def __init__(self, memory: SSAValue, index: SSAValue, width: int) -> None:
+        super().__init__(operands=[memory, index], properties={"width": i64_attr(width)}, result_types=[i32])
+
+    def verify_(self) -> None:
+        if self.index.type not in (i32, i64):
+            raise VerifyException(f"the element index is i32 or i64, got {self.index.type}")
+        if self.width.value.data not in WIDTHS:
+            raise VerifyException(f"width must be one of {WIDTHS}, got {self.width.value.data}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> MisalignedOp:
+        memory = parse_value(parser)
+        with parser.in_square_brackets():
+            index = parse_value(parser)
+        parser.parse_keyword("width")
+        return cls(memory, index, parser.parse_integer())
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.memory)
+        with printer.in_square_brackets():
+            printer.print_operand(self.index)
+        printer.print_string(f" width {self.width.value.data}")

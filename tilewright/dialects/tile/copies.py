@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntegerAttr,
     StringAttr,
+    UnitAttr,
 )
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
@@ -58,6 +59,7 @@ class CopyOp(IRDLOperation):
     written) or `proved` (none is past the size). `width` elements along dim `along` (the last one if absent) go in one
     access of the memory side. A copy from global to shared memory has two memory sides: `width` is the load's,
     `store_width` the store's (the same if absent). `dist` says which thread moves what when no fragment says it.
+    `unaligned` accesses of global memory may begin at any element and lie partly past the size.
     """
 
     name = "tile.copy"
@@ -71,6 +73,7 @@ class CopyOp(IRDLOperation):
     width = opt_prop_def(IntegerAttr)
     along = opt_prop_def(IntegerAttr)
     store_width = opt_prop_def(IntegerAttr)
+    unaligned = opt_prop_def(UnitAttr)
     dist = opt_prop_def(DistributedLayout)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
@@ -88,6 +91,7 @@ class CopyOp(IRDLOperation):
         width: int | None = None,
         along: int | None = None,
         store_width: int | None = None,
+        unaligned: bool = False,
         dist: DistributedLayout | None = None,
     ) -> None:
         super().__init__(
@@ -99,6 +103,7 @@ class CopyOp(IRDLOperation):
                 "width": None if width is None else i64_attr(width),
                 "along": None if along is None else i64_attr(along),
                 "store_width": None if store_width is None else i64_attr(store_width),
+                "unaligned": UnitAttr() if unaligned else None,
                 "dist": dist,
             },
         )
@@ -174,6 +179,8 @@ class CopyOp(IRDLOperation):
                 raise VerifyException(f"width must be 1, 2, 4, 8 or 16, got {width}")
         if self.along is not None and not 0 <= self.along.value.data < tile.rank:
             raise VerifyException(f"expected along to be a dim from 0 to {tile.rank - 1}, got {self.along.value.data}")
+        if self.unaligned is not None and ("global" not in self.spaces or not self.by_threads):
+            raise VerifyException("unaligned accesses are those of threads to global memory")
 
     def _verify_way(self, tile: BufType) -> None:
         """What tensor maps and matrix stores can move."""
@@ -215,6 +222,7 @@ class CopyOp(IRDLOperation):
         width = parser.parse_integer() if parser.parse_optional_keyword("width") else None
         along = parser.parse_integer() if parser.parse_optional_keyword("along") else None
         store_width = parser.parse_integer() if parser.parse_optional_keyword("store_width") else None
+        unaligned = parser.parse_optional_keyword("unaligned") is not None
         dist = None
         if parser.parse_optional_keyword("dist"):
             found = parser.parse_attribute()
@@ -232,6 +240,7 @@ class CopyOp(IRDLOperation):
             width=width,
             along=along,
             store_width=store_width,
+            unaligned=unaligned,
             dist=dist,
         )
         op.attributes.update(parse_extra_attributes(parser))
@@ -257,6 +266,8 @@ class CopyOp(IRDLOperation):
             printer.print_string(f" along {self.along.value.data}")
         if self.store_width is not None:
             printer.print_string(f" store_width {self.store_width.value.data}")
+        if self.unaligned is not None:
+            printer.print_string(" unaligned")
         if self.dist is not None:
             printer.print_string(" dist ")
             printer.print_attribute(self.dist)

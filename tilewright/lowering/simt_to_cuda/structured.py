@@ -9,7 +9,15 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.simt import structure as simt
-from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, RegsLoadOp, RegsStoreOp, SharedOp, StoreOp
+from tilewright.dialects.simt.memory import (
+    LoadOp,
+    MisalignedOp,
+    RegsAllocOp,
+    RegsLoadOp,
+    RegsStoreOp,
+    SharedOp,
+    StoreOp,
+)
 from tilewright.dialects.simt.sync import BarrierOp, ShuffleOp
 from tilewright.dialects.simt.types import RegsType, SharedType
 from tilewright.lowering.simt_to_cuda.writer import Write, Writer
@@ -65,12 +73,16 @@ def _load(w: Writer, op: LoadOp) -> None:
     width, target = op.width.value.data, _register(w, op.regs, op.indices)
     suffix = "_readonly" if op.memory in w.read_only else ""
     load = f"tw_load{suffix}<{width}>(&{target}, {place(w, op.memory, op.index)});"
-    if op.mask is None:
-        w.line(load)
-        return
     assert isinstance(op.regs.type, RegsType)
     element = w.c_type(op.regs.type.element)
     other = w.literal(op.other)
+    if op.reach is not None:
+        swizzle = op.memory.type.swizzle.data if isinstance(op.memory.type, SharedType) else 0
+        where = ", ".join(w.name(value) for value in (op.memory, op.index, *op.reach))
+        load = f"tw_load{suffix}_unaligned<{width}, {swizzle}, {element}>(&{target}, {where}, {other});"
+    if op.mask is None:
+        w.line(load)
+        return
     with w.braces(f"if ({w.name(op.mask)})"):
         w.line(load)
     with w.braces("else"):
@@ -79,8 +91,16 @@ def _load(w: Writer, op: LoadOp) -> None:
 
 def _store(w: Writer, op: StoreOp) -> None:
     condition = "" if op.mask is None else f"if ({w.name(op.mask)}) "
-    source = _register(w, op.regs, op.indices)
-    w.line(f"{condition}tw_store<{op.width.value.data}>({place(w, op.memory, op.index)}, &{source});")
+    source, target = _register(w, op.regs, op.indices), place(w, op.memory, op.index)
+    if op.reach is not None:
+        around = ", ".join(w.name(value) for value in op.reach)
+        w.line(f"{condition}tw_store_unaligned<{op.width.value.data}>({target}, &{source}, {around});")
+        return
+    w.line(f"{condition}tw_store<{op.width.value.data}>({target}, &{source});")
+
+
+def _misaligned(w: Writer, op: MisalignedOp) -> None:
+    w.result(op, f"tw_misaligned<{op.width.value.data}>({place(w, op.memory, op.index)})")
 
 
 def _barrier(w: Writer, _op: BarrierOp) -> None:
@@ -148,6 +168,7 @@ def _yield(w: Writer, op: scf.YieldOp) -> None:
 STRUCTURED: dict[type[Operation], Write] = {
     BarrierOp: _barrier,
     LoadOp: _load,
+    MisalignedOp: _misaligned,
     RegsAllocOp: _regs_alloc,
     RegsLoadOp: _regs_load,
     RegsStoreOp: _regs_store,

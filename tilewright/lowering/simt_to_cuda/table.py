@@ -9,6 +9,8 @@ target's `Spelling`. What is not plain C++ is a call of a wrapper `tw_...`, whic
 | wrapper | does |
 |---|---|
 | `tw_load<N>(T *r, const T *p)`, `tw_load_readonly<N>` | memory to registers; p is a multiple of N elements |
+| `tw_load_unaligned<N, Swizzle, T>(r, array, i, before, after, other)`, `tw_load_readonly_unaligned` | from any i on |
+| `tw_store_unaligned<N>(T *p, const T *r, before, after)`, `tw_misaligned<N>(const T *p)` | to any p; p beyond Ns |
 | `tw_store<N>(T *p, const T *r)`, `tw_fill<N, T>(T *r, T value)` | registers to memory; registers set to a value |
 | `tw_barrier()`, `tw_shuffle_{xor,down,index}(T x, int)` | all threads of a block wait; 32 lanes exchange |
 | `tw_ldmatrix<N, trans>(T *r, const T *p)`, `tw_mma_m16n8k16(float *c, const T *a, const T *b)` | a warp's matrices |

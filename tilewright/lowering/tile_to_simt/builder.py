@@ -243,6 +243,11 @@ class Builder:
         """An i1: `arith.cmpi` with this predicate."""
         return self.shared(("cmpi", predicate, a, b), (a, b), lambda: arith.CmpiOp(a, b, predicate))
 
+    def select(self, condition: SSAValue, a: SSAValue, b: SSAValue) -> SSAValue:
+        """a where the condition, an i1, holds, else b."""
+        key = (arith.SelectOp, condition, a, b)
+        return self.shared(key, (condition, a, b), lambda: arith.SelectOp(condition, a, b))
+
     def both(self, a: SSAValue | None, b: SSAValue | None) -> SSAValue | None:
         """The conjunction of two conditions; None stands for true."""
         if a is None or b is None:

@@ -3,19 +3,20 @@
 The address of an element is `sum (offset_d + place_d) * stride_d`; the part of it that is the same for all elements of
 a thread is computed once, outside the loops. An element of a `clip` dim is moved where `offset_d + place_d < size_d`;
 with width > 1 the first of an access decides for all, since the size is a multiple of the width (a fact the schedule
-rests on). Where load and store differ in width, a group of the wider one is several accesses of the other.
+rests on). An `unaligned` access is told how much of the row lies before it and from it on instead. Where load and store
+differ in width, a group of the wider one is several accesses of the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 
 from xdsl.ir import SSAValue
 
 from tilewright.diagnostics import TilewrightError
-from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, RegsLoadOp, RegsStoreOp, StoreOp
+from tilewright.dialects.simt.memory import LoadOp, MisalignedOp, Reach, RegsAllocOp, RegsLoadOp, RegsStoreOp, StoreOp
 from tilewright.dialects.simt.types import RegsType, regs_type
 from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.types import AnyDistribution, BufType, buffer_type
@@ -24,6 +25,16 @@ from tilewright.lowering.tile_to_simt.channels import lower_mapped_copy, lower_m
 from tilewright.lowering.tile_to_simt.elements import each_local, first_copy, thread_place
 from tilewright.lowering.tile_to_simt.state import Kernel, Slot, element_type
 from tilewright.passes.core import error_at
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """Where one access goes."""
+
+    address: SSAValue
+    mask: SSAValue | None
+    reach: Reach | None
+    """Of an unaligned one: how many elements of the row lie before it, and from it on."""
 
 
 @dataclass(slots=True)
@@ -40,13 +51,18 @@ class _Memory:
     mask: SSAValue | None = None
     group: tuple[int, SSAValue] | None = None
     """The vector dim and the group's place in it, when a group takes several accesses, each with its own mask."""
+    row: tuple[int, SSAValue, SSAValue] | None = None
+    """Of unaligned accesses: the vector dim, the place in the buffer's row, and how many elements a row has."""
 
     def enter(self, builder: Builder, dim: int, place: SSAValue, *, whole: bool = True) -> None:
         """Go on to the local elements at `place` in a dim; not `whole` when `access` splits them further."""
-        if whole:
-            self.mask = builder.both(self.mask, self._inside(builder, dim, place))
-        else:
+        if not whole:
             self.group = (dim, place)
+        elif self.row is None or self.row[0] != dim:
+            self.mask = builder.both(self.mask, self._inside(builder, dim, place))
+        if self.row is not None and self.row[0] == dim:
+            _, first, size = self.row
+            self.row = dim, builder.add_int(first, builder.convert(place, self.integer)), size
         self.address = self._at(builder, dim, place)
 
     def _at(self, builder: Builder, dim: int, place: SSAValue) -> SSAValue:
@@ -57,20 +73,32 @@ class _Memory:
         remaining = self.remaining[dim]
         return None if remaining is None else builder.compare("slt", builder.widen(place), remaining)
 
-    def access(self, builder: Builder, offset: SSAValue) -> tuple[SSAValue, SSAValue | None]:
-        """Address and mask of the access `offset` elements into the group."""
-        if self.group is None:
-            return self.address, self.mask
-        dim, place = self.group
-        return self._at(builder, dim, offset), builder.both(
-            self.mask, self._inside(builder, dim, builder.add_int(place, offset))
-        )
+    def access(self, builder: Builder, offset: SSAValue) -> _Access:
+        """The access `offset` elements into the group."""
+        address, mask = self.address, self.mask
+        if self.group is not None:
+            dim, place = self.group
+            address = self._at(builder, dim, offset)
+            if self.row is None:
+                mask = builder.both(mask, self._inside(builder, dim, builder.add_int(place, offset)))
+        if self.row is None:
+            return _Access(address, mask, None)
+        _, before, size = self.row
+        if self.group is not None:
+            before = builder.add_int(before, builder.convert(offset, self.integer))
+        return _Access(address, mask, (before, builder.sub_int(size, before)))
 
 
 def _memory(
-    kernel: Kernel, value: SSAValue, offsets: Sequence[SSAValue], places: Sequence[SSAValue], bounds: Sequence[str]
+    kernel: Kernel,
+    value: SSAValue,
+    offsets: Sequence[SSAValue],
+    places: Sequence[SSAValue],
+    bounds: Sequence[str],
+    unaligned: int | None,
 ) -> _Memory | None:
-    """The memory side for a global or shared buffer, None for a fragment."""
+    """The memory side for a global or shared buffer, None for a fragment; `unaligned` is the dim along which global
+    memory is accessed from any element on."""
     builder, type_ = kernel.builder, buffer_type(value)
     slot = kernel.slots.get(value)
     if slot is not None:
@@ -86,10 +114,13 @@ def _memory(
     for first, stride in zip(firsts, strides, strict=True):
         address = builder.add_int(address, builder.mul_int(first, stride))
     remaining: list[SSAValue | None] = [None] * type_.rank
-    for d, bound in enumerate(bounds if type_.space.data == "global" else ()):
-        if bound == "clip":
+    if type_.space.data != "global":
+        return _Memory(kernel.values[value], integer, strides, remaining, address)
+    for d, bound in enumerate(bounds):
+        if bound == "clip" and d != unaligned:
             remaining[d] = builder.sub_int(builder.param(type_.dims[d]), firsts[d])
-    return _Memory(kernel.values[value], integer, strides, remaining, address)
+    row = None if unaligned is None else (unaligned, firsts[unaligned], builder.param(type_.dims[unaligned]))
+    return _Memory(kernel.values[value], integer, strides, remaining, address, row=row)
 
 
 def _slot_memory(
@@ -126,9 +157,13 @@ def lower_copy(kernel: Kernel, op: CopyOp) -> None:
     load, store = op.widths
     dims = layout.dims
     _check(op, tile, dims)
+    if op.unaligned is not None and op.spaces[1] == "global":
+        _Words(kernel, op, dims).lower()
+        return
     places = [thread_place(builder, dim, size) for dim, size in zip(dims, tile.sizes, strict=True)]
-    source = _memory(kernel, op.source, op.source_offsets, places, op.bound_words)
-    target = _memory(kernel, op.target, op.target_offsets, places, op.bound_words)
+    unaligned = None if op.unaligned is None else op.vector_dim
+    source = _memory(kernel, op.source, op.source_offsets, places, op.bound_words, unaligned)
+    target = _memory(kernel, op.target, op.target_offsets, places, op.bound_words, unaligned)
     if target is not None:
         target.mask = first_copy(builder, list(zip(dims, tile.sizes, strict=True)))
     for memory, width in ((source, load), (target, store)):
@@ -176,11 +211,11 @@ def _move(
     assert isinstance(regs.type, RegsType)
 
     def access(array: SSAValue, indices: Sequence[SSAValue], offset: SSAValue) -> None:
-        address, mask = memory.access(builder, offset)
+        to = memory.access(builder, offset)
         if loads:
-            builder.add(LoadOp(memory.pointer, address, array, indices, width, mask, op.other))
+            builder.add(LoadOp(memory.pointer, to.address, array, indices, width, to.mask, op.other, to.reach))
         else:
-            builder.add(StoreOp(array, indices, memory.pointer, address, width, mask))
+            builder.add(StoreOp(array, indices, memory.pointer, to.address, width, to.mask))
 
     if registers is None:
         with builder.unroll(regs.type.sizes[0] // width) as i:
@@ -213,6 +248,105 @@ def _move(
     else:
         each(gather)
         access(line.res, zero, start)
+
+
+class _Words:
+    """A tile in shared memory, stored row by row in words that are aligned in global memory.
+
+    The words begin `skip` elements before the thread's groups of `width` elements, where skip is how many elements the
+    tile's row lies past an aligned word. A thread stores the word that its group ends in, read from any element on;
+    what remains of a row, `width` elements of the first word and of the one past the last, the threads store one by
+    one. All is read before anything is stored, so that no read waits behind a branch.
+    """
+
+    def __init__(self, kernel: Kernel, op: CopyOp, dims: Sequence[AnyDistribution]) -> None:
+        self.builder, self.op, self.dims = kernel.builder, op, dims
+        self.sizes, self.along, self.width = op.tile_type.sizes, op.vector_dim, op.widths[1]
+        builder = self.builder
+        self.zero = builder.constant(0, I32)
+        places = [thread_place(builder, dim, n) for dim, n in zip(dims, self.sizes, strict=True)]
+        self.own, places[self.along] = places[self.along], self.zero
+        source = _memory(kernel, op.source, op.source_offsets, places, [], None)
+        target = _memory(kernel, op.target, op.target_offsets, places, op.bound_words, self.along)
+        assert source is not None
+        assert target is not None
+        target.mask = first_copy(builder, list(zip(dims, self.sizes, strict=True)))
+        self.source, self.target = source, target
+        if dims[self.along].threads < self.width:
+            threads = dims[self.along].threads
+            raise error_at(op, f"tile.copy: unaligned stores need {self.width} threads along a row, got {threads}")
+
+    def lower(self) -> None:
+        """Add the loads and stores."""
+        builder, element = self.builder, element_type(self.op.tile_type.element)
+        local = [dim.elements_per_thread(n) for dim, n in zip(self.dims, self.sizes, strict=True)]
+        words = RegsAllocOp(regs_type(local, element))
+        local[self.along] = 1
+        ragged = RegsAllocOp(regs_type(local, element))
+        builder.add(words)
+        builder.add(ragged)
+        # A word lies in two chunks of the slot's row, or in one.
+        chunks = builder.constant(self.width - 1, I32), builder.constant(2 * self.width, I32)
+        with self._rows() as (source, _, indices, skip):
+            with self._groups() as (first, register):
+                # The row's first word is not stored: read what is there.
+                at = builder.add_int(source.address, builder.maximum(builder.sub_int(first, skip), self.zero))
+                place = self._at(indices, register)
+                builder.add(LoadOp(source.pointer, at, words.res, place, self.width, reach=chunks))
+            at = builder.add_int(source.address, self._ragged(skip))
+            builder.add(LoadOp(source.pointer, at, ragged.res, self._at(indices, self.zero)))
+        with self._rows() as (_, target, indices, skip):
+            row = target.access(builder, self.zero)
+            assert row.reach is not None
+            with self._groups() as (group, register):
+                first = builder.convert(builder.sub_int(group, skip), target.integer)
+                at, left = builder.add_int(row.address, first), builder.sub_int(row.reach[1], first)
+                mask = builder.both(row.mask, builder.compare("slt", self.zero, group))
+                place = self._at(indices, register)
+                builder.add(StoreOp(words.res, place, target.pointer, at, self.width, mask, (first, left)))
+            first = builder.convert(self._ragged(skip), target.integer)
+            mask = builder.both(row.mask, builder.compare("slt", first, row.reach[1]))
+            if self.dims[self.along].threads > self.width:
+                mask = builder.both(mask, builder.compare("slt", self.own, builder.constant(self.width**2, I32)))
+            at = builder.add_int(row.address, first)
+            builder.add(StoreOp(ragged.res, self._at(indices, self.zero), target.pointer, at, mask=mask))
+
+    def _at(self, indices: Sequence[SSAValue], register: SSAValue) -> list[SSAValue]:
+        """The register `register` along the vector dim of the row at `indices`."""
+        return [register if d == self.along else i for d, i in enumerate(indices)]
+
+    @contextmanager
+    def _rows(self) -> Generator[tuple[_Memory, _Memory, list[SSAValue], SSAValue]]:
+        """Loops over the thread's rows: both sides at the row, its register indices, and its `skip`."""
+        builder, source, target = self.builder, replace(self.source), replace(self.target)
+        indices: list[SSAValue] = []
+        with ExitStack() as loops:
+            for d, (dim, n) in enumerate(zip(self.dims, self.sizes, strict=True)):
+                if d == self.along:
+                    indices.append(self.zero)
+                    continue
+                local = loops.enter_context(each_local(builder, dim, n))
+                indices.append(local.register)
+                for memory in (source, target):
+                    if local.place is not None:
+                        memory.enter(builder, d, local.place)
+            skip = builder.add(MisalignedOp(target.pointer, target.address, self.width)).results[0]
+            yield source, target, indices, skip
+
+    @contextmanager
+    def _groups(self) -> Generator[tuple[SSAValue, SSAValue]]:
+        """Loops over the thread's groups of a row: place and register of each."""
+        with each_local(self.builder, self.dims[self.along], self.sizes[self.along], step=self.width) as local:
+            assert local.place is not None
+            yield self.builder.add_int(self.own, local.place), local.register
+
+    def _ragged(self, skip: SSAValue) -> SSAValue:
+        """The place of the thread's element of the row's ends: from the first on, then the last ones."""
+        builder = self.builder
+        number = builder.div_unsigned(self.own, builder.constant(self.width, I32))
+        first = builder.sub_int(number, skip)
+        last = builder.add_int(first, builder.constant(self.sizes[self.along], I32))
+        return builder.select(builder.compare("slt", first, self.zero), last, first)
 
 
 def _check(op: CopyOp, tile: BufType, dims: Sequence[AnyDistribution]) -> None:

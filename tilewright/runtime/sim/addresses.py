@@ -44,6 +44,7 @@ def address_values(kernel: KernelOp) -> set[SSAValue]:
     for op in kernel.walk():
         if isinstance(op, LoadOp | StoreOp):
             pending += [op.index, *([] if op.mask is None else [op.mask])]
+            pending += op.reach or ()
         elif isinstance(op, PLACED):
             pending += [operand for operand in op.operands if operand.type == i32]
         elif isinstance(op, LdmatrixOp):

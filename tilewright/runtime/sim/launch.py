@@ -45,6 +45,7 @@ from tilewright.runtime.sim.scalars import scalar_table
 from tilewright.runtime.sim.schedule import run_roles
 from tilewright.runtime.sim.state import WARP, BlockBarrier, Shared, State, Waiting
 from tilewright.runtime.sim.tensor_maps import MapSpec, TensorMap, make_maps, map_specs
+from tilewright.runtime.sim.unaligned import access_table
 from tilewright.runtime.sim.virtual import VirtualMemory
 
 BATCH_BYTES = 256 << 20
@@ -243,8 +244,8 @@ def compile_kernel(kernel: KernelOp, level: Level = "fast", *, aliased: bool = T
     """
     if level not in ("fast", "count", "check"):
         raise TilewrightError(f"expected level fast, count or check, got {level!r}", location_of(kernel))
-    table = scalar_table() | register_table() | memory_table() | control_table() | matrix_table() | copy_table()
-    table |= asynchronous_table()
+    table = scalar_table() | register_table() | memory_table() | access_table() | control_table() | matrix_table()
+    table |= copy_table() | asynchronous_table()
     compiler = Compiler(kernel, level, aliased, vectorise, table)
     asynchronous = needs_machine(kernel)
     compiler.cell = shared_cell(kernel, asynchronous)

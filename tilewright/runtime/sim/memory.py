@@ -68,11 +68,15 @@ class Access:
         Lanes that are not active get some legal index.
         """
         env = state.env
-        index: Array = env[self.index]
         own: Array | None = None if self.mask is None else env[self.mask]
         if own is not None and own.all():
             own = None
         active = own if state.mask is None else state.mask if own is None else own & state.mask
+        found = self.inside(state, env[self.index], active)
+        return None if found is None else (*found, own)
+
+    def inside(self, state: State, index: Array, active: Array | None) -> tuple[Array, Array | None] | None:
+        """(element indices that are legal, active lanes) of an access at `index`; None when no lane is active."""
         first, end = self.bounds(state)
         if active is not None:
             if not active.any():
@@ -86,7 +90,7 @@ class Access:
                 index, active = self._outside(state, index, active, where, first, end)
                 if active is not None and not active.any():
                     return None
-        return index, active, own
+        return index, active
 
     def _outside(
         self, state: State, index: Array, active: Array | None, where: Array, first: int, end: int
@@ -118,22 +122,31 @@ class Access:
             size = memory.itemsize
             rows = np.arange(state.blocks, dtype=np.int64) * (state.shared.pitch // size) + self.shared_offset // size
             positions = index + rows[:, None]
-        return memory, self._widened(positions)
+        return memory, self.widened(positions, self.width)
 
-    def _widened(self, positions: Array) -> Array:
-        """With an axis for the elements of a vector access in front."""
-        if self.width == 1:
+    def misaligned(self, state: State, index: Array, width: int) -> Array:
+        """How many elements lie between the last multiple of `width` elements in memory and each index."""
+        size = storage_dtype(self.element).itemsize
+        start = self.shared_offset // size
+        if self.argument >= 0:
+            buffer = state.buffers[self.argument]
+            start = buffer.address // size + buffer.offset
+        return (index.astype(np.int64) + start) % width
+
+    def widened(self, positions: Array, width: int) -> Array:
+        """With an axis in front for the `width` elements from each position on, where that is more than one."""
+        if width == 1:
             return positions
         missing = self.axes + 2 - positions.ndim
         if missing:
             positions = positions.reshape((1,) * missing + positions.shape)
-        return positions[None] + np.arange(self.width).reshape((self.width,) + (1,) * (self.axes + 2))
+        return positions[None] + np.arange(width).reshape((width,) + (1,) * (self.axes + 2))
 
     def _swizzled(self, state: State, index: Array) -> tuple[Array, Array]:
         """`positions` of a swizzled array."""
         memory = state.shared.data.view(storage_dtype(self.element))
         size = memory.itemsize
-        places = swizzled_bytes(self._widened(index.astype(np.int64)) * size, self.swizzle)
+        places = swizzled_bytes(self.widened(index.astype(np.int64), self.width) * size, self.swizzle)
         rows = np.arange(state.blocks, dtype=np.int64) * state.shared.pitch + self.shared_offset
         return memory, (places + rows[:, None]) // size
 
@@ -164,18 +177,18 @@ def shared_array(compiler: Compiler, op: Operation, memory: SSAValue) -> tuple[i
     return offset, count
 
 
-def make_access(compiler: Compiler, op: LoadOp | StoreOp) -> Access:
-    """The common part of a load or store, with the observers of the level."""
+def make_access(compiler: Compiler, op: LoadOp | StoreOp, width: int | None = None) -> Access:
+    """The common part of a load or store, with the observers of the level; of `width` elements instead of the op's."""
     memory = op.memory
+    width = op.width.value.data if width is None else width
     shared = isinstance(memory.type, SharedType)
     argument, offset, count = -1, 0, 0
     if isinstance(memory.type, SharedType):
         offset, count = shared_array(compiler, op, memory)
         size = storage_dtype(memory.type.element).itemsize
-        if memory.type.swizzle.data and op.width.value.data * size > MAX_ACCESS:
+        if memory.type.swizzle.data and width * size > MAX_ACCESS:
             raise TilewrightError(
-                f"expected accesses of a swizzled array of at most {MAX_ACCESS} bytes, got "
-                f"{op.width.value.data * size}",
+                f"expected accesses of a swizzled array of at most {MAX_ACCESS} bytes, got {width * size}",
                 location_of(op),
             )
     else:
@@ -186,7 +199,7 @@ def make_access(compiler: Compiler, op: LoadOp | StoreOp) -> Access:
         site=site,
         index=compiler.slot(op.index),
         mask=None if op.mask is None else compiler.slot(op.mask),
-        width=op.width.value.data,
+        width=width,
         element=memory.type.element,
         axes=len(compiler.vector_loops),
         argument=argument,
@@ -194,11 +207,11 @@ def make_access(compiler: Compiler, op: LoadOp | StoreOp) -> Access:
         shared_count=count,
         swizzle=memory.type.swizzle.data if isinstance(memory.type, SharedType) else 0,
         checks=compiler.checks,
-        observers=observers(compiler, op, site, argument, offset),
+        observers=observers(compiler, op, site, argument, offset, width),
     )
 
 
-def _constant(value: Attribute, element: Attribute) -> Array:
+def filler(value: Attribute, element: Attribute) -> Array:
     """The `else` constant of a masked load, as a value is carried."""
     dtype = carrier_dtype(element, "typed")
     if isinstance(value, FloatAttr):
@@ -213,7 +226,7 @@ def compile_load(compiler: Compiler, op: LoadOp) -> Compiled:
     access = make_access(compiler, op)
     registers = memory_registers(compiler, op)
     carrier = carrier_dtype(access.element, "typed")
-    other = _constant(op.other, access.element)
+    other = filler(op.other, access.element)
     mark = written(compiler, op.regs, registers)
     in_flight = flight_check(compiler, op, op.regs, registers)
 
@@ -259,10 +272,6 @@ def compile_store(compiler: Compiler, op: StoreOp) -> Compiled:
     registers = memory_registers(compiler, op)
     initialised = check_initialised(compiler, op, op.regs, registers) if compiler.checks else None
     in_flight = flight_check(compiler, op, op.regs, registers)
-    # The last of several stores to one element is that of the last iteration: the outermost loop's axis goes first.
-    reorder = access.axes > 1
-    front = 1 if access.width > 1 else 0
-    order = (*range(front), *reversed(range(front, front + access.axes)), front + access.axes, front + access.axes + 1)
 
     def run(state: State) -> None:
         found = access.locate(state)
@@ -275,20 +284,36 @@ def compile_store(compiler: Compiler, op: StoreOp) -> Compiled:
             initialised(state, active)
         access.observe(state, index, active)
         memory, positions = access.positions(state, index)
-        values = registers.read(state, False)
-        # One store for each iteration, block and thread, even where all write the same.
-        shape = (*registers.counts, state.blocks, state.threads)
-        positions = np.broadcast_to(positions, shape)
-        values = np.broadcast_to(values, shape)
-        if reorder:
-            positions, values = positions.transpose(order), values.transpose(order)
-        if active is not None:
-            lanes = np.broadcast_to(active, shape)
-            lanes = lanes.transpose(order) if reorder else lanes
-            positions, values = positions[lanes], values[lanes]
-        memory[positions] = values
+        write_elements(access, state, registers, memory, positions, active)
 
     return Compiled(run, False)
+
+
+def write_elements(
+    access: Access,
+    state: State,
+    registers: RegisterAccess,
+    memory: Array | VirtualMemory,
+    positions: Array,
+    active: Array | None,
+) -> None:
+    """Stores registers at the positions of active lanes, one store for each iteration, block and thread, even where
+    all write the same."""
+    values = registers.read(state, False)
+    shape = (*registers.counts, state.blocks, state.threads)
+    positions = np.broadcast_to(positions, shape)
+    values = np.broadcast_to(values, shape)
+    lanes = None if active is None else np.broadcast_to(active, shape)
+    if access.axes > 1:
+        # The last of several stores to one element is that of the last iteration: the outermost loop's axis goes first.
+        front = 1 if access.width > 1 else 0
+        last = front + access.axes
+        order = (*range(front), *reversed(range(front, last)), last, last + 1)
+        positions, values = positions.transpose(order), values.transpose(order)
+        lanes = None if lanes is None else lanes.transpose(order)
+    if lanes is not None:
+        positions, values = positions[lanes], values[lanes]
+    memory[positions] = values
 
 
 def compile_shared(compiler: Compiler, op: SharedOp) -> Compiled:
@@ -301,5 +326,5 @@ def compile_shared(compiler: Compiler, op: SharedOp) -> Compiled:
 
 
 def memory_table() -> dict[type[Operation], CompileFn]:
-    """Entries of the compiler's table for memory."""
-    return {LoadOp: compile_load, StoreOp: compile_store, SharedOp: compile_shared}
+    """Entries of the compiler's table for memory; those of loads and stores are in `unaligned`."""
+    return {SharedOp: compile_shared}

@@ -188,7 +188,8 @@ def shared_cell(kernel: KernelOp, machine: bool) -> int:
     accesses = [MAX_ACCESS]
     for op in kernel.walk():
         if isinstance(op, LoadOp | StoreOp) and isinstance(op.memory.type, SharedType):
-            accesses.append(storage_dtype(op.memory.type.element).itemsize * op.width.value.data)
+            width = op.width.value.data if op.reach is None else 1
+            accesses.append(storage_dtype(op.memory.type.element).itemsize * width)
         elif isinstance(op, CpAsyncOp):
             assert isinstance(op.target.type, SharedType)
             accesses.append(storage_dtype(op.target.type.element).itemsize * op.width.value.data)
@@ -207,16 +208,16 @@ def written_pointers(kernel: KernelOp) -> set[int]:
 
 
 def observers(
-    compiler: Compiler, op: LoadOp | StoreOp, site: Site, argument: int, shared_offset: int
+    compiler: Compiler, op: LoadOp | StoreOp, site: Site, argument: int, shared_offset: int, width: int
 ) -> tuple[Observer, ...]:
-    """The functions that the compiler's level asks for at an access, in the order to call them."""
+    """The functions that the compiler's level asks for at an access of `width` elements, in the order to call them."""
     if not compiler.counts:
         return ()
     memory = op.memory.type
     assert isinstance(memory, GlobalType | SharedType)
     size = storage_dtype(memory.element).itemsize
     swizzle = memory.swizzle.data if isinstance(memory, SharedType) else 0
-    place = Place(site, argument, shared_offset, size, op.width.value.data, compiler.vector_counts, swizzle)
+    place = Place(site, argument, shared_offset, size, width, compiler.vector_counts, swizzle)
     compiler.access_sites.append(site)
     found: list[Observer] = [Counter(place)]
     if not compiler.checks:

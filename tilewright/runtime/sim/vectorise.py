@@ -14,7 +14,15 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.dialects.simt.matrix import LdmatrixOp, MmaSyncOp
-from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, RegsLoadOp, RegsStoreOp, SharedOp, StoreOp
+from tilewright.dialects.simt.memory import (
+    LoadOp,
+    MisalignedOp,
+    RegsAllocOp,
+    RegsLoadOp,
+    RegsStoreOp,
+    SharedOp,
+    StoreOp,
+)
 from tilewright.dialects.simt.structure import BlockIdOp, GridDimOp, TidOp, UnrollOp
 from tilewright.dialects.simt.sync import ShuffleOp
 from tilewright.dialects.simt.types import RegsType, SharedType
@@ -32,6 +40,7 @@ _POINTWISE: frozenset[type[Operation]] = frozenset(
         GridDimOp,
         LdmatrixOp,
         LoadOp,
+        MisalignedOp,
         MmaSyncOp,
         RegsAllocOp,
         RegsLoadOp,

@@ -371,3 +371,48 @@ simt.kernel @k(%p: !simt.global<bf16>) threads 32 smem 64 grid [1] {
   // expected-error@+1 {{expected at least 0 pending groups, got -1}}
   simt.cp_async_wait pending -1
 }
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f32>, %n: i64) threads 32 smem 0 grid [1] params [1] {
+  %r = simt.regs.alloc : !simt.regs<[4], f32>
+  %z = arith.constant 0 : i32
+  // expected-error@+1 {{expected what lies around as i32, got i32 and i64}}
+  simt.load %p[%z] into %r[%z] width 4 unaligned %z, %n else 0.0 : f32
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f32>) threads 32 smem 0 grid [1] {
+  %r = simt.regs.alloc : !simt.regs<[8], f32>
+  %z = arith.constant 0 : i32
+  // expected-error@+1 {{an unaligned access takes 4, 8, 16 bytes, got 32}}
+  simt.load %p[%z] into %r[%z] width 8 unaligned %z, %z else 0.0 : f32
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f32>) threads 32 smem 0 grid [1] {
+  %r = simt.regs.alloc : !simt.regs<[4], f32>
+  %z = arith.constant 0 : i32
+  // expected-error@+1 {{an unaligned access says how much lies before its first element and from it on}}
+  "simt.load"(%p, %z, %r, %z, %z) <{width = 4 : i64, other = 0.0 : f32, operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 1, 0>}> : (!simt.global<f32>, i32, !simt.regs<[4], f32>, i32, i32) -> ()
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f32>) threads 32 smem 64 grid [1] {
+  %s = simt.shared at 0 : !simt.smem<[16], f32>
+  %r = simt.regs.alloc : !simt.regs<[4], f32>
+  %z = arith.constant 0 : i32
+  // expected-error@+1 {{an unaligned store is one to global memory, got !simt.smem<[16], f32>}}
+  simt.store %r[%z] to %s[%z] width 4 unaligned %z, %z
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f32>) threads 32 smem 0 grid [1] {
+  %z = arith.constant 0 : i32
+  // expected-error@+1 {{width must be one of (1, 2, 4, 8, 16), got 3}}
+  %n = simt.misaligned %p[%z] width 3
+}

@@ -24,8 +24,12 @@ simt.kernel @kernel(%x: !simt.global<f32>, %y: !simt.global<bf16>, %v: f32, %m: 
   %mask = arith.cmpi slt, %t, %m : i32
   // CHECK: simt.unroll %i < 2 {
   // CHECK-NEXT: simt.load %x[%n] into %r[%i, %zero] width 4 if %mask else 1.000000e+00 : f32
+  // CHECK-NEXT: simt.load %x[%t] into %r[%i, %zero] width 4 unaligned %t, %m if %mask else 1.000000e+00 : f32
+  // CHECK-NEXT: simt.load %x[%t] into %r[%i, %zero] width 2 unaligned %t, %m else 1.000000e+00 : f32
   // CHECK-NEXT: simt.load %s[%t] into %r[%i, %zero] width 1
   // CHECK-NEXT: simt.store %r[%i, %zero] to %x[%n] width 4 if %mask
+  // CHECK-NEXT: %beyond = simt.misaligned %x[%n] width 4
+  // CHECK-NEXT: simt.store %r[%i, %zero] to %x[%t] width 4 unaligned %t, %m if %mask
   // CHECK-NEXT: simt.store %r[%i, %zero] to %s[%t] width 2
   // CHECK-NEXT: %w = simt.regs.load %r[%i, %zero]
   // CHECK-NEXT: simt.regs.store %w to %one
@@ -33,8 +37,12 @@ simt.kernel @kernel(%x: !simt.global<f32>, %y: !simt.global<bf16>, %v: f32, %m: 
   // CHECK-NEXT: }
   simt.unroll %i < 2 {
     simt.load %x[%n] into %r[%i, %zero] width 4 if %mask else 1.0 : f32
+    simt.load %x[%t] into %r[%i, %zero] width 4 unaligned %t, %m if %mask else 1.0 : f32
+    simt.load %x[%t] into %r[%i, %zero] width 2 unaligned %t, %m else 1.0 : f32
     simt.load %s[%t] into %r[%i, %zero] width 1
     simt.store %r[%i, %zero] to %x[%n] width 4 if %mask
+    %beyond = simt.misaligned %x[%n] width 4
+    simt.store %r[%i, %zero] to %x[%t] width 4 unaligned %t, %m if %mask
     simt.store %r[%i, %zero] to %s[%t] width 2
     %w = simt.regs.load %r[%i, %zero]
     simt.regs.store %w to %one

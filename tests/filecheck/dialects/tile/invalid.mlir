@@ -554,3 +554,11 @@ tile.kernel @k() grid (%i) = [1] {
     tile.yield %p
   }
 }
+
+// -----
+
+tile.kernel @k(%x: !tile.buf<[8, 64], bf16, global, #tile.strided<[64, 1]>>) grid () = [] {
+  %s = tile.alloc : !tile.buf<[8, 64], bf16, shared>
+  // expected-error@+1 {{unaligned accesses are those of threads to global memory}}
+  tile.copy %x to %s bounds [clip, clip] via tma unaligned
+}

@@ -26,12 +26,14 @@ tile.kernel @kernel(%x: !tile.buf<[M, N], f32, global, #tile.strided<[x_s0, x_s1
   %z = tile.alloc : !tile.buf<[], f32, fragment>
   // CHECK-NEXT: tile.copy %x[%m0, %j] to %f bounds [proved, clip] other 0.000000e+00 : f32
   // CHECK-NEXT: tile.copy %x[%m0, %j] to %s bounds [clip, clip] other 0.000000e+00 : f32 via thread width 4 along 0 store_width 1 dist #tile.distributed<threads [2, 4] strides [4, 1] vector [4, 1]>
+  // CHECK-NEXT: tile.copy %x[%m0, %j] to %s bounds [clip, clip] other 0.000000e+00 : f32 via thread width 4 along 0 store_width 1 unaligned dist #tile.distributed<threads [2, 4] strides [4, 1] vector [4, 1]>
   // CHECK-NEXT: tile.sync
   // CHECK-NEXT: tile.copy %s to %f via thread width 2
   // CHECK-NEXT: tile.copy %f to %s
   // CHECK-NEXT: tile.copy %f to %x[%m0, %j] bounds [clip, clip] attributes {cache = "streaming"}
   tile.copy %x[%m0, %j] to %f bounds [proved, clip] other 0.0 : f32
   tile.copy %x[%m0, %j] to %s bounds [clip, clip] other 0.0 : f32 via thread width 4 along 0 store_width 1 dist #tile.distributed<threads [2, 4] strides [4, 1] vector [4, 1]>
+  tile.copy %x[%m0, %j] to %s bounds [clip, clip] other 0.0 : f32 via thread width 4 along 0 store_width 1 unaligned dist #tile.distributed<threads [2, 4] strides [4, 1] vector [4, 1]>
   tile.sync
   tile.copy %s to %f via thread width 2
   tile.copy %f to %s
