@@ -40,3 +40,22 @@ tile.kernel @k(%x: !tile.buf<[N], f32, global, #tile.strided<[1]>>) grid (%i) = 
   // expected-error@+1 {{accesses of 4 elements are not proved to be aligned and inside; 1 are}}
   tile.copy %x[%n0] to %t bounds [clip] other 0.0 : f32 width 4
 }
+
+// -----
+
+sym.symbol @N
+// Position 31 is not inside for certain; without the claim there is nothing to prove.
+tile.kernel @k(%x: !tile.buf<[N], f32, global, #tile.strided<[1]>>) grid (%i) = [1] {
+  %s = tile.alloc : !tile.buf<[32], f32, shared>
+  tile.gather (d) %x[31 - d] to %s bounds [clip] other 0.0 : f32
+  // expected-error@+1 {{the bound of dim 0 is said to be proved, but this does not follow}}
+  tile.gather (d) %x[31 - d] to %s bounds [proved]
+}
+
+// -----
+
+sym.symbol @N {min = 32}
+tile.kernel @k(%x: !tile.buf<[N], f32, global, #tile.strided<[1]>>) grid (%i) = [1] {
+  %s = tile.alloc : !tile.buf<[32], f32, shared>
+  tile.gather (d) %x[31 - d] to %s bounds [proved]
+}
