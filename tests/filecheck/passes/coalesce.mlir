@@ -77,3 +77,15 @@ tile.kernel @turned_already(%x: !tile.buf<[32, 32], f32, global, #tile.strided<[
   %t = tile.alloc : !tile.buf<[32, 32], f32, fragment, #tile.distributed<threads [4, 8] strides [8, 1] vector [1, 4]>>
   tile.copy %x[%zero, %zero] to %t bounds [proved, proved] via thread width 4
 }
+
+// A fragment without a layout: what there is to turn is not known yet.
+// ALONE-LABEL: tile.kernel @half_open
+// ALONE: %t = tile.alloc : !tile.buf<[32, 32], f32, fragment>
+// ALONE: %u = tile.alloc : !tile.buf<[32, 32], f32, fragment, #tile.distributed<threads [8, 4] strides [1, 8] vector [1, 1]>>
+tile.kernel @half_open(%x: !tile.buf<[32, 32], f32, global, #tile.strided<[32, 1]>>) grid (%i) = [1] threads 32 {
+  %zero = sym.apply 0
+  %t = tile.alloc : !tile.buf<[32, 32], f32, fragment>
+  tile.copy %x[%zero, %zero] to %t bounds [proved, proved]
+  %u = tile.alloc : !tile.buf<[32, 32], f32, fragment, #tile.distributed<threads [8, 4] strides [1, 8] vector [1, 1]>>
+  tile.copy %x[%zero, %zero] to %u bounds [proved, proved]
+}
