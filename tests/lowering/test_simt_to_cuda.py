@@ -116,6 +116,26 @@ def test_a_type_without_cpp_is_an_error_at_the_op() -> None:
     assert raised.value.location is not None
 
 
+def test_bits_are_counted_in_32_or_64() -> None:
+    text = """simt.kernel @k(%p : !simt.global<i32>) threads 32 smem 0 grid [1] {
+  %a = arith.constant 3 : i8
+  %b = math.ctpop %a : i8
+}"""
+    with pytest.raises(TilewrightError) as raised:
+        emit_module(parsed(text))
+    assert raised.value.message == "math.ctpop: expected i32 or i64, got i8"
+    assert raised.value.location is not None
+    assert raised.value.location.line == 3
+
+
+def test_an_argument_without_cpp_is_an_error_at_the_kernel() -> None:
+    text = "\nsimt.kernel @k(%a : i7) threads 32 smem 0 grid [1] {\n}"
+    with pytest.raises(TilewrightError, match="got i7") as raised:
+        emit_module(parsed(text))
+    assert raised.value.location is not None
+    assert raised.value.location.line == 2
+
+
 def test_the_target_writes_the_module() -> None:
     kernel = lowered(kernel_text("cast"))
     module = kernel.parent_op()
