@@ -298,7 +298,7 @@ def test_errors_of_passes_can_be_foretold() -> None:
     foretold = "// expected-error@unknown {{the tile does not fit}}\n" + IDENTITY
     assert run("-p", "test-misbehave{how=error}", "--verify-diagnostics", text=foretold)[0] == 0
     remarked = "// expected-remark@+2 {{it is tiny}}\n" + IDENTITY
-    assert run("-p", "test-misbehave{how=remark}", "--verify-diagnostics", "--remarks", text=remarked)[0] == 0
+    assert run("-p", "test-misbehave{how=remark}", "--verify-diagnostics", text=remarked)[0] == 0
 
 
 def test_a_bug_cannot_be_foretold() -> None:

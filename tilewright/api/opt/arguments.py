@@ -162,7 +162,8 @@ def make_parser() -> argparse.ArgumentParser:
     check.add_argument(
         "--verify-diagnostics",
         action="store_true",
-        help="the errors must be those that '// expected-error@+1 {{text}}' comments foretell",
+        help="the errors must be those that '// expected-error@+1 {{text}}' comments foretell; so must remarks, but "
+        "without --remarks others may come",
     )
     check.add_argument(
         "--allow-unregistered-dialect", action="store_true", help="accept unknown operations in generic form"

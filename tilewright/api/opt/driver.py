@@ -146,7 +146,7 @@ class _Run:
     @contextmanager
     def _remarking(self) -> Generator[None]:
         """Hand on the remarks that are made inside the `with`, if they are asked for, also when it raises."""
-        if not self.arguments.remarks:
+        if not (self.arguments.remarks or self.arguments.verify_diagnostics):
             yield
             return
         from tilewright.passes.remarks import collecting_remarks

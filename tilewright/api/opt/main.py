@@ -206,7 +206,7 @@ def _run_part(console: Console, driver: Driver, part: str, name: str, number: in
             diagnostics.error(error)
     if not arguments.verify_diagnostics:
         return result
-    wrong = mismatches(foretold, diagnostics.produced, name)
+    wrong = mismatches(foretold, diagnostics.produced, name, all_remarks=arguments.remarks)
     for mismatch in wrong:
         console.report(mismatch)
     foretold_failure = any(one.kind == "error" for one in diagnostics.produced)
