@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -299,6 +300,18 @@ def test_errors_of_passes_can_be_foretold() -> None:
     assert run("-p", "test-misbehave{how=error}", "--verify-diagnostics", text=foretold)[0] == 0
     remarked = "// expected-remark@+2 {{it is tiny}}\n" + IDENTITY
     assert run("-p", "test-misbehave{how=remark}", "--verify-diagnostics", text=remarked)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("depth", "message"),
+    [(0, r"RecursionError: maximum .*\(this is a bug in the pass; .*\)"), (60, "the program is nested too deeply")],
+)
+def test_a_recursion_without_end_is_the_programs_fault_only_where_that_is_deep(depth: int, message: str) -> None:
+    inside = "scf.if %c { " * depth + "}" * depth
+    text = f"func.func @f(%c: i1) {{ {inside} func.return }}"
+    code, _, err = run("-p", "test-misbehave{how=recurse}", text=text)
+    assert code == 1
+    assert re.fullmatch(f"error: pass 'test-misbehave': {message}", one_line_of(err))
 
 
 def test_a_bug_cannot_be_foretold() -> None:
