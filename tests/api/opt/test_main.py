@@ -189,6 +189,17 @@ def test_what_cannot_be_printed_is_one_line(more: tuple[str, ...]) -> None:
     assert one_line_of(err).startswith("error: 'builtin.module' cannot be printed: AttributeError")
 
 
+@pytest.mark.parametrize("terms", [100, 1000])
+def test_a_long_sum_in_a_map_is_printed_or_one_line(terms: int) -> None:
+    text = f"func.func @f() attributes {{m = affine_map<(i) -> ({' + '.join(['i'] * terms)})>}} {{ func.return }}"
+    code, out, err = run(text=text)
+    if terms == 100:
+        assert (code, out.count("+"), err) == (0, terms - 1, "")
+    else:
+        message = "error: 'builtin.module' holds what is too long or nested too deeply to be printed\n"
+        assert (code, out, err) == (1, "", message)
+
+
 def test_without_verify_each_only_the_end_is_verified() -> None:
     code, _, err = run("-p", "test-misbehave{how=break},test-misbehave", "--no-verify-each")
     assert code == 1
