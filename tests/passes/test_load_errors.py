@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,13 @@ def test_a_folder_is_no_file_of_passes(tmp_path: Path) -> None:
     assert caught.value.message == f"cannot load passes: there is no file {folder}"
 
 
-@pytest.mark.skipif(sys.version_info >= (3, 14), reason="from Python 3.14 on there is just no such file")
+@pytest.mark.parametrize("name", ["no\0file.py", "passes.py/inside.py"])
+def test_what_cannot_be_a_file_is_none(name: str, tmp_path: Path) -> None:
+    (tmp_path / "passes.py").write_text("", encoding="utf-8")
+    with pytest.raises(TilewrightError, match="cannot load passes: there is no file"):
+        load_passes_from(tmp_path / name)
+
+
 def test_a_name_that_no_file_can_have_is_one_short_line(tmp_path: Path) -> None:
     path = tmp_path / ("x" * 5000)
     with pytest.raises(TilewrightError) as caught:
