@@ -16,6 +16,7 @@ from tests.api.testing import planted
 from tilewright.api.testing.lin_programs import lin_programs
 from tilewright.api.testing.places import POINTS, Place
 from tilewright.api.testing.replay import load_failure, replay
+from tilewright.api.testing.strategies import with_a_repetition
 from tilewright.api.testing.subject import subject_of
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.parsing import parse_module
@@ -110,6 +111,16 @@ def test_to_erase_dead_ops_is_to_change_nothing() -> None:
         assert_pass_preserves(TidyPass, programs=program, examples=3)
     assert any(erased)
     assert assert_pass_preserves("decompose", programs=program, examples=3).changed
+
+
+def test_a_result_is_computed_twice_for_passes_that_see_that() -> None:
+    x = "tensor<?xf32, #sym.dims<M>>"
+    head, op = f"sym.symbol @M func.func @f(%x: {x}) -> {x}", f"lin.softmax %x axis 0 : {x} -> {x}"
+    twice = with_a_repetition(Program(f"{head} {{ %y = {op} func.return %y : {x} }}", {"M": 5}, 7))
+    assert (twice.sizes, twice.seed, twice.text.count("lin.softmax")) == ({"M": 5}, 7, 2)
+    assert assert_pass_preserves("cse", programs=st.just(twice), examples=2).changed
+    none = Program(f"{head} {{ func.return %x : {x} }}")
+    assert with_a_repetition(none) == none
 
 
 def test_a_right_pass_says_how_often_it_fired() -> None:
