@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, Final
 
 ROOT: Final = Path(__file__).parents[1]
+PACKAGE: Final = "tilewright"
 REASONS: Final = ROOT / "docs" / "design" / "coverage.md"
 LISTED_ROOMS: Final = ("passes", "lowering")
 """Rooms whose uncovered lines are listed one by one."""
@@ -123,14 +124,19 @@ def reasons(text: str) -> dict[tuple[str, str], str]:
 
 def read_report() -> dict[str, Any]:
     """Combine what the processes wrote and read it: path below the package -> coverage's entry for the file."""
-    import tilewright
-
-    package = Path(tilewright.__file__).parent
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "coverage.json"
         coverage("json", "--quiet", "-o", str(output))
         files = json.loads(output.read_text(encoding="utf-8"))["files"]
-    return {(ROOT / name).relative_to(package).as_posix(): entry for name, entry in files.items()}
+    return {below_package(ROOT / name): entry for name, entry in files.items()}
+
+
+def below_package(path: Path) -> str:
+    """The path of a file below the package's folder, wherever the package that ran is installed."""
+    package = next((folder for folder in path.parents if folder.name == PACKAGE), None)
+    if package is None:
+        raise SystemExit(f"coverage measured {path}, which is no file of {PACKAGE}")
+    return path.relative_to(package).as_posix()
 
 
 def coverage(*arguments: str) -> int:

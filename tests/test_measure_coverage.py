@@ -8,7 +8,19 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.measure_coverage import Figures, Uncovered, by_room, ranges, reasons, summary, table, uncovered
+import pytest
+
+from tests.measure_coverage import (
+    Figures,
+    Uncovered,
+    below_package,
+    by_room,
+    ranges,
+    reasons,
+    summary,
+    table,
+    uncovered,
+)
 
 SOURCE = """\
 def sign(n):
@@ -66,6 +78,20 @@ def test_figures_add_up_by_room(tmp_path: Path):
     kept = summary(rooms, [], ["-m", "pytest", "a b"])
     assert kept["rooms"]["all"]["missed_branches"] == 6
     assert kept["command"] == "python -m pytest 'a b'"
+
+
+@pytest.mark.parametrize(
+    "folder",
+    ["/home/me/tilewright/tilewright", "/home/me/checkout/tilewright", "/venv/lib/python3.11/site-packages/tilewright"],
+)
+def test_files_are_known_by_their_place_in_the_package_that_ran(folder: str):
+    assert below_package(Path(folder) / "passes" / "cse.py") == "passes/cse.py"
+    assert below_package(Path(folder) / "__init__.py") == "__init__.py"
+
+
+def test_another_package_is_a_fault_of_the_settings():
+    with pytest.raises(SystemExit, match=r"coverage measured /venv/xdsl/ir\.py, which is no file of tilewright"):
+        below_package(Path("/venv/xdsl/ir.py"))
 
 
 def test_nothing_to_run_is_covered():

@@ -144,9 +144,10 @@ def test_wrong_results_are_told_everywhere(error: float) -> None:
     found = record(Shape(8, 8, 8), 1.0, 1.0, error=error)
     assert found.wrong == [OURS]
     assert "WRONG tilewright" in as_text([found])
-    assert "1 with a wrong result" in as_text([found])
+    assert as_text([found]).endswith("1 shape measured, 1 with a wrong result\n")
+    assert as_text([found, found]).endswith("2 shapes measured, 2 with a wrong result\n")
     page, _ = make_report([Results({}, (1, 1), 1, records={"x": found})], "p")
-    assert "Wrong results of tilewright: 1 of 1 shapes, the worst " in page
+    assert "Wrong results of tilewright: 1 of 1 shape, the worst " in page
     assert f"{error / 2e-3 if error == error else math.inf:.3g} times its bound at random/bf16/8x8x8" in page
 
 
@@ -188,12 +189,26 @@ def test_ticks(most: float, step: float) -> None:
     assert nice_step(most) == pytest.approx(step)
 
 
+@pytest.mark.parametrize("left", [0, 1, 200])
+def test_a_file_that_was_cut_short_is_named(left: int, tmp_path: Path) -> None:
+    """Were it passed over, the page would have fewer shapes than were measured, and nobody would know."""
+    found = record(Shape(8, 8, 8), 1.0, 1.0)
+    for name in ("a", "b"):
+        Results({}, (1, 1), 1, records={found.item.key: found}).save(tmp_path / f"{name}.json")
+    path = tmp_path / "b.json"
+    path.write_text(path.read_text(encoding="utf-8")[:left], encoding="utf-8")
+    ran = tilewright("bench", "report", tmp_path, "-o", tmp_path / "p.md")
+    assert (ran.code, ran.out) == (1, "")
+    assert re.fullmatch(rf"error: '{re.escape(str(path))}': damaged results: .*line \d+ column \d+.*\n", ran.err)
+    assert not (tmp_path / "p.md").exists()
+
+
 def test_later_files_count_and_others_are_passed_over(tmp_path: Path) -> None:
     for name, ours in (("a", 1.0), ("b", 2.0)):
         found = record(Shape(8, 8, 8), ours, 1.0)
         Results({}, (1, 1), 1, records={found.item.key: found}).save(tmp_path / f"{name}.json")
     (tmp_path / "c.json").write_text('{"format": "other"}')
-    (tmp_path / "d.json").write_text("[1, 2")
+    (tmp_path / "d.json").write_text("[1, 2]")
     (only,) = merged(load_folder(tmp_path))
     assert only.ratio("cold", "cublas") == pytest.approx(0.5)
     with pytest.raises(TilewrightError, match="expected results of tilewright bench gemm"):

@@ -19,6 +19,7 @@ from xdsl.ir import Operation
 from tests.lowering.support import parsed
 from tilewright.api import frontend as tw
 from tilewright.api.build import build_module
+from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.registry import make_context
 from tilewright.dialects.simt.roles import RolesOp
 from tilewright.dialects.simt.structure import KernelOp
@@ -175,6 +176,52 @@ def test_every_width_of_a_product_has_its_instruction(columns: int) -> None:
     text = text.replace("m64n256k16", f"m64n{columns}k16")
     source = emit_kernel(kernel_of(text), "sm_90a")
     assert f"tw_wgmma_bf16_n{columns}<" in source
+
+
+def test_a_width_without_an_instruction_is_an_error_at_the_product() -> None:
+    text = DESIGN.read_text(encoding="utf-8").replace("m64n256k16", "m64n24k16")
+    with pytest.raises(TilewrightError, match="n to be one of 8, 16, 32, 64, 96, 128, 192, 256, got 24") as raised:
+        emit_kernel(kernel_of(text), "sm_90a")
+    assert raised.value.location is not None
+    assert "simt.wgmma" in text.splitlines()[raised.value.location.line - 1]
+
+
+ROLES = """
+simt.kernel @k(%on : i1) threads 256 smem 0 grid [1] {
+  simt.elect role {
+    simt.fence async
+  }
+  scf.if %on {
+    simt.roles {
+      role producer warpgroups [0, 1] registers 40 {
+      }
+      role consumer warpgroups [1, 2] registers 248 {
+        simt.elect role {
+          simt.fence async
+        }
+      }
+    }
+  }
+}
+"""
+
+
+def test_a_role_elects_its_first_thread_and_asks_for_more_or_fewer_registers() -> None:
+    """Outside of roles all threads have one, from thread 0 on. At the start each has 65536 / 256 = 256 registers."""
+    lines = [line.strip() for line in emit_kernel(kernel_of(ROLES), "sm_90a").partition('extern "C"')[2].splitlines()]
+    elected = [line for line in lines if line.startswith("if (threadIdx.x ==")]
+    assert elected == ["if (threadIdx.x == 0) {", "if (threadIdx.x == 128) {"]
+    assert [line for line in lines if "_registers<" in line] == [
+        "tw_fewer_registers<40>();",
+        "tw_fewer_registers<248>();",
+    ]
+
+
+def test_what_sm_90a_brings_is_for_sm_90a() -> None:
+    with pytest.raises(TilewrightError, match=r"simt\.elect is for sm_90a, got sm_80") as raised:
+        emit_kernel(kernel_of(ROLES), "sm_80")
+    assert raised.value.location is not None
+    assert raised.value.location.line == 3
 
 
 def test_operands_of_the_instructions_follow_the_accumulators() -> None:

@@ -271,6 +271,32 @@ def test_launches_that_do_not_fit_their_kernel(old: str, new: str, message: str)
         planned(text)
 
 
+def test_a_kernel_must_say_where_its_elements_lie():
+    text = SYMBOLS + COPY.replace("global, #tile.strided<[N, 1]>>", "global>") + HOST
+    with pytest.raises(TilewrightError, match="argument 1 of @k: expected a layout with strides"):
+        planned(text)
+
+
+UNBOUND = HOST.replace("  host.bind %x strides [x_s0, x_s1] base x_base\n", "")
+
+
+def test_strides_that_no_argument_gives_are_no_claim_that_a_guard_can_check():
+    message = "stride of dim 0 of argument 0 of @k: expected x_s0, got x_1_s0, and nothing binds x_s0"
+    with pytest.raises(TilewrightError, match=message):
+        planned(SYMBOLS + COPY + UNBOUND)
+
+
+def test_names_of_strides_that_are_taken_get_a_number():
+    taken = 'sym.symbol @y_s1 {source = "stride"}\nsym.symbol @y_1_base {source = "base"}\n'
+    module = planned(SYMBOLS + taken + COPY + HOST)
+    assert {"y_2_s0 == N", "y_2_s1 == 1"} <= set(guards(module))
+
+
+def test_a_plan_has_one_variant_at_least():
+    with pytest.raises(TilewrightError, match="host-plan: max_variants expected at least 1, got 0"):
+        planned(SYMBOLS + COPY + HOST, 0)
+
+
 def test_instantiate_puts_facts_on_the_kernel_and_constants_into_its_strides():
     module = planned(SYMBOLS + COPY + HOST)
     made = instantiate(module, launches(module)[0])
@@ -303,6 +329,14 @@ def test_instantiate_variants_makes_all_or_the_one_asked_for():
 def test_instantiate_wants_a_complete_launch():
     module = parse_module(SYMBOLS + COPY + HOST, "plan.mlir", make_context())
     with pytest.raises(TilewrightError, match="no index_width"):
+        instantiate(module, launches(module)[0])
+
+
+def test_instantiate_wants_the_kernel_that_is_launched():
+    module = planned(SYMBOLS + COPY + HOST)
+    for kernel in [op for op in module.ops if isinstance(op, KernelOp)]:
+        module.body.block.erase_op(kernel)
+    with pytest.raises(TilewrightError, match=r"launch of @k: there is no such tile\.kernel in the module"):
         instantiate(module, launches(module)[0])
 
 

@@ -51,12 +51,24 @@ def guarded(*lines: str, shapes: str = "M, N") -> list[str]:
             ("M >= 0", "N >= 0", "K >= 9", "M + N <= 5", "M >= 3", "N >= 4"),
             "M <= 1 follows from M + N <= 5 (p.mlir:4:1) and N >= 4 (p.mlir:6:1), but M >= 3 (p.mlir:5:1)",
         ),
+        (
+            ("M >= 50", "N >= 2*M", "N <= 9"),
+            "N >= 100 follows from M >= 50 (p.mlir:1:1) and N >= 2*M (p.mlir:2:1), but N <= 9 (p.mlir:3:1)",
+        ),
+        (
+            ("A < B", "B < C", "C < A"),
+            "C < A (p.mlir:3:1) contradicts A < B (p.mlir:1:1) and B < C (p.mlir:2:1)",
+        ),
         (("N == 2*M", "N == 2*K + 1"), "N == 2*K + 1 (p.mlir:2:1) contradicts N == 2*M (p.mlir:1:1)"),
         (("M >= 4", "M*M + 1 == 0"), "M*M + 1 == 0 (p.mlir:2:1) holds for no value"),
     ],
 )
 def test_a_conflict_names_the_statements_that_clash_and_what_they_force(texts: tuple[str, ...], line: str):
     assert explain_conflict(statements(*texts)) == line
+
+
+def test_where_nothing_clashes_there_is_nothing_to_say():
+    assert explain_conflict(statements("M >= 1", "N == 2*M", "N <= 9")) is None
 
 
 RELATION = st.builds(
@@ -88,6 +100,12 @@ def test_statements_of_other_entries_must_not_clash_either():
     lines = ("sym.symbol @M", "sym.symbol @N", "sym.symbol @Q {max = 3}", "sym.require Q >= 5")
     with pytest.raises(TilewrightError, match=r"exclude one another: Q >= 5 \(p.mlir:4:1\) contradicts Q <= 3"):
         check_statements(*entry(*lines))
+
+
+def test_numbers_alone_are_compared_when_compiled():
+    assert guarded("sym.symbol @M", "sym.symbol @N", "sym.require 3 >= 2") == []
+    with pytest.raises(TilewrightError, match=r"p\.mlir:3:1: error: requirement 2 >= 3 never holds"):
+        guarded("sym.symbol @M", "sym.symbol @N", "sym.require 2 >= 3")
 
 
 def test_cheap_checks_come_first_and_imply_others_away():

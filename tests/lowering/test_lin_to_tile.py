@@ -88,6 +88,11 @@ def test_rows_that_are_known_to_be_short_stay_on_chip() -> None:
     assert count(module, DispatchOp) == 1
 
 
+def test_rows_that_are_known_to_be_long_are_walked() -> None:
+    (long,) = tw.symbols("L", min=tiles.ON_CHIP_CAPACITY + 1)
+    assert list(kernels(tiled(tw.softmax(take(M, long))))) == ["main_0_looping"]
+
+
 def test_short_rows_share_a_block_as_far_as_there_are_rows() -> None:
     """64 rows of 16 make a tile of 1024 elements; of the 3 along the last other dim it takes what covers them."""
     (kernel,) = kernels(tiled(tw.softmax(take(64, 3, 16)))).values()
@@ -213,6 +218,15 @@ def test_named_ops_must_have_been_decomposed() -> None:
 def test_a_result_that_is_not_a_tensor() -> None:
     text = "func.func @main(%v: f32) -> f32 {\n  func.return %v : f32\n}"
     assert failure(text) == "result 0: expected a tensor, got f32"
+
+
+def test_a_function_that_is_only_declared_stays() -> None:
+    module = tiled("func.func private @elsewhere(tensor<4xf32>) -> tensor<4xf32>")
+    assert [op.name for op in module.ops] == ["func.func"]
+
+
+def test_a_function_must_return() -> None:
+    assert failure("func.func @main(%x: tensor<4xf32>) { lin.yield }") == "expected the function to end in func.return"
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from xdsl.dialects.func import FuncOp as FunctionOp
 
 from tilewright.dialects.host.ops import FuncOp
 from tilewright.dialects.parsing import parse_module
 from tilewright.dialects.registry import make_context
+from tilewright.lowering.lin_to_tile.repack import row_multiple
 from tilewright.lowering.pipelines import TENSOR, make_passes
 from tilewright.lowering.simt_to_cuda import emit_kernel
 from tilewright.passes.pipeline import run_pipeline
@@ -282,6 +284,50 @@ def test_scratch_between_products_has_rows_that_tensor_maps_can_move() -> None:
     kernels = [compiled.plan.sites[launch.site].kernel for launch in decision.launches]
     assert [k.partition("_")[2][:6] for k in kernels] == ["0_pad0", "0_pad1", "0_tile", "1_pad1", "1_tile"]
     assert (405, 408) in decision.scratch
+
+
+SCRATCH = """
+func.func @main(%a: {a}, %b: {b}) -> ({c}, {a}) {{
+  %h = lin.generic (i, k) ins(%a[i, k] : {a}) out[i, k] : {a} {{
+  ^bb0(%x: bf16):
+    %n = arith.negf %x : bf16
+    lin.yield %n : bf16
+  }}
+  %r = {product}
+  %t = lin.generic (i, k) ins(%h[i, k] : {a}) out[i, k] : {a} {{
+  ^bb0(%x: bf16):
+    %n = arith.negf %x : bf16
+    lin.yield %n : bf16
+  }}
+  func.return %r, %t : {c}, {a}
+}}
+"""
+GENERIC = """lin.generic (i, j, k) ins({left}[i, k] : {a}, {right}[k, j] : {b}) out[i, j] combine sum : {c} {{
+  ^bb0(%x: bf16, %y: bf16):
+    %v = arith.extf %x : bf16 to f32
+    %w = arith.extf %y : bf16 to f32
+    %m = arith.mulf %v, %w : f32
+    lin.yield %m : f32
+  }}"""
+
+
+@pytest.mark.parametrize(
+    ("arch", "grouped", "multiple"), [("sm_80", True, 1), ("sm_90a", True, 8), ("sm_90a", False, 8)]
+)
+def test_scratch_is_padded_where_a_product_reads_it(arch: str, grouped: bool, multiple: int) -> None:
+    """Whether the product stands in a group or not; what no product reads has no need of it."""
+    types = {"a": tensor("M", "K"), "b": tensor("K", "N"), "c": tensor("M", "N", element="f32")}
+    if grouped:
+        inner = GENERIC.format(left="%p", right="%q", **types)
+        head = "lin.group ins(%h, %b : {a}, {b}) -> {c} {{ ^bb0(%p: {a}, %q: {b}): ".format(**types)
+        product_ = f"{head}%s = {inner} lin.yield %s : {types['c']} }}"
+    else:
+        product_ = GENERIC.format(left="%h", right="%b", **types)
+    module = parse_module(SYMBOLS + SCRATCH.format(product=product_, **types), "scratch.mlir", make_context())
+    (function,) = (op for op in module.ops if isinstance(op, FunctionOp))
+    halves, _, turned, _ = function.body.block.ops
+    assert row_multiple(halves.results[0], arch) == multiple
+    assert row_multiple(turned.results[0], arch) == 1
 
 
 def copied(name: str, source: Array, sizes: dict[str, int]) -> tuple[Array, Any]:

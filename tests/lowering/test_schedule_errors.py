@@ -125,6 +125,92 @@ ERRORS = {
 }
 
 
+SLOT = "!tile.buf<[64, 64], bf16, shared, #tile.swizzled<128, 1>>"
+PLAIN = "!tile.buf<[64, 64], bf16, shared, #tile.strided<[64, 1]>>"
+TILE = "!tile.buf<[64, 64], bf16, global, #tile.strided<[64, 1]>>"
+
+
+def channel(slot: str, body: str, stages: int = 1, barriers: str = "") -> str:
+    """A channel of such slots, of which the body may fill %s."""
+    return f"%c = tile.channel at [0] {barriers}: !tile.channel<{stages}, {slot}> %s = tile.acquire %c {body}"
+
+
+def hopper(body: str, memory: str = TILE) -> str:
+    """A kernel of 128 threads, an argument %x, and an index %o of 0."""
+    return kernel("%o = sym.apply 0 " + body, f"%x: {memory}", threads=128)
+
+
+ERRORS |= {
+    "a swizzled buffer apart from a channel": (
+        hopper(f"%s = tile.alloc at 0 : {SLOT} tile.copy %x[%o, %o] to %s bounds [proved, proved] via tma"),
+        "tile.alloc: a swizzled buffer must be in a channel's slot; run pipeline-copies",
+    ),
+    "a tensor map into a plain buffer": (
+        hopper(f"%s = tile.alloc at 0 : {PLAIN} tile.copy %x[%o, %o] to %s bounds [proved, proved] via tma"),
+        "tile.copy: via tma moves the buffers of a channel's slot",
+    ),
+    "a tensor map along every other element": (
+        hopper(
+            channel(SLOT, "tile.copy %x[%o, %o] to %s bounds [proved, proved] via tma", barriers="barriers 8192"),
+            TILE.replace("[64, 1]", "[128, 2]"),
+        ),
+        "tile.copy: via tma needs a stride along dim 1 that is known to be 1",
+    ),
+    "a matrix store into a plain buffer": (
+        hopper(
+            fragment("f", [64, 64], [16, 8], [8, 1], "bf16")
+            + f"%s = tile.alloc at 0 : {PLAIN} tile.copy %f to %s via stmatrix"
+        ),
+        "tile.copy: via stmatrix stores rows to a slot that is swizzled along them",
+    ),
+    "a matrix store of two matrices": (
+        hopper(
+            fragment("f", [2, 16, 64], [1, 16, 8], [128, 8, 1], "bf16")
+            + channel(SLOT.replace("[64, 64]", "[2, 16, 64]").replace("128, 1", "128, 2"), "")
+            + "tile.copy %f to %s via stmatrix"
+        ),
+        "tile.copy: via stmatrix stores one matrix, got a tile of [2, 16, 64]",
+    ),
+    "a matrix store of a row": (
+        hopper(
+            fragment("f", [64], [64], [1], "bf16")
+            + channel(SLOT.replace("[64, 64]", "[64]").replace("128, 1", "128, 0"), "")
+            + "tile.copy %f to %s via stmatrix"
+        ),
+        "tile.copy: via stmatrix stores one matrix, got a tile of [64]",
+    ),
+    "a copy by threads of two panels": (
+        hopper(
+            fragment("f", [64, 128], [16, 8], [8, 1], "bf16")
+            + channel(SLOT.replace("[64, 64]", "[64, 128]"), "tile.copy %f to %s via thread width 1")
+        ),
+        "a copy by threads moves a slot of one panel as a whole, got "
+        "!tile.buf<[64, 128], bf16, shared, #tile.swizzled<128, 1>>",
+    ),
+    "slots that no loop takes in turn": (
+        hopper(channel(SLOT, "tile.publish %c", stages=2)),
+        "tile.channel: expected 2 slots to be used in a loop unrolled a multiple of that often",
+    ),
+    "a part without a layout": (
+        hopper(
+            fragment("f", [64, 64], [16, 8], [8, 1])
+            + "%p = tile.slice %f[%o, %o] : !tile.buf<[64, 32], f32, fragment> tile.fill %p with 0.0 : f32"
+        ),
+        "tile.slice: expected a fragment with a layout over threads, got !tile.buf<[64, 32], f32, fragment>",
+    ),
+    "matrix instructions on f32": (
+        hopper(
+            fragment("acc", [64, 64], [16, 8], [8, 1])
+            + "%c = tile.channel at [0, 8192] barriers 16384 : !tile.channel<1, "
+            + "!tile.buf<[64, 32], f32, shared, #tile.swizzled<128, 1>>, "
+            + "!tile.buf<[32, 64], f32, shared, #tile.swizzled<128, 1>>> %a, %b = tile.receive %c "
+            + "tile.mma (d0, d1, d2) %a[d0, d2], %b[d2, d1] into %acc[d0, d1] inst wgmma"
+        ),
+        "tile.mma: inst wgmma takes bf16 or f16, got f32",
+    ),
+}
+
+
 @pytest.mark.parametrize("name", ERRORS)
 def test_errors(name: str) -> None:
     text, message = ERRORS[name]
@@ -138,6 +224,14 @@ def test_indices_are_stored_as_64_bits() -> None:
     made = lowered(kernel(fragment("f", [32], [32], [1], "index") + "tile.fill %f with 7 : index"))
     constants = [op.value for op in made.walk() if isinstance(op, arith.ConstantOp)]
     assert IntegerAttr(7, i64) in constants
+
+
+def test_what_is_stored_by_nobody_needs_no_fence() -> None:
+    made = lowered(hopper(channel(SLOT, "tile.publish %c")))
+    assert [op.name for op in made.walk() if op.name in ("simt.fence", "simt.named_barrier")] == [
+        "simt.named_barrier",
+        "simt.named_barrier",
+    ]
 
 
 def test_a_loop_of_no_turn_is_none() -> None:

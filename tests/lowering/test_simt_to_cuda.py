@@ -21,6 +21,7 @@ from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.registry import make_context
 from tilewright.dialects.simt.dialect import Simt
 from tilewright.dialects.simt.structure import KernelOp
+from tilewright.lowering import simt_to_cuda
 from tilewright.lowering.simt_to_cuda import emit_kernel, emit_module, kernel_symbol
 from tilewright.lowering.simt_to_cuda.arithmetic import ARITHMETIC
 from tilewright.lowering.simt_to_cuda.hopper import HOPPER
@@ -64,6 +65,12 @@ def test_every_scalar_op_compiles_for_every_type(arch: str) -> None:
 def test_every_scalar_op_has_a_case() -> None:
     covered = {case.op for case in CASES} | {"arith.constant", "arith.select", "math.fpowi"}
     assert {op.name for op in (*ARITHMETIC, *MATHEMATICS)} == covered
+
+
+def test_the_names_of_the_folder_are_imported_on_demand() -> None:
+    assert [getattr(simt_to_cuda, name).__name__ for name in simt_to_cuda.__all__] == simt_to_cuda.__all__
+    with pytest.raises(AttributeError, match="no attribute 'emit_tea'"):
+        _ = simt_to_cuda.emit_tea
 
 
 def test_every_simt_op_has_an_emitter() -> None:
@@ -114,6 +121,26 @@ def test_a_type_without_cpp_is_an_error_at_the_op() -> None:
     with pytest.raises(TilewrightError, match="got i7") as raised:
         emit_module(parsed(text))
     assert raised.value.location is not None
+
+
+def test_bits_are_counted_in_32_or_64() -> None:
+    text = """simt.kernel @k(%p : !simt.global<i32>) threads 32 smem 0 grid [1] {
+  %a = arith.constant 3 : i8
+  %b = math.ctpop %a : i8
+}"""
+    with pytest.raises(TilewrightError) as raised:
+        emit_module(parsed(text))
+    assert raised.value.message == "math.ctpop: expected i32 or i64, got i8"
+    assert raised.value.location is not None
+    assert raised.value.location.line == 3
+
+
+def test_an_argument_without_cpp_is_an_error_at_the_kernel() -> None:
+    text = "\nsimt.kernel @k(%a : i7) threads 32 smem 0 grid [1] {\n}"
+    with pytest.raises(TilewrightError, match="got i7") as raised:
+        emit_module(parsed(text))
+    assert raised.value.location is not None
+    assert raised.value.location.line == 2
 
 
 def test_the_target_writes_the_module() -> None:

@@ -51,6 +51,19 @@ def test_one_symbol_leaves_the_requirement_on_the_other():
     assert "tensor<4x?xf32, #sym.dims<4, N + 1>>" in module
 
 
+def test_what_other_dialects_and_users_wrote_is_specialised_too():
+    """Sizes in an attribute of their own, in a dictionary, and a tensor whose shape names no symbol."""
+    text = """
+sym.symbol @M
+func.func @main(%x : tensor<4xf32>) attributes {note = {sizes = #sym.dims<M, 3*M>, plain = 1 : i32}} {
+  func.return
+}"""
+    module = parse_module(text, "p.mlir", make_context())
+    specialise(module, {"M": 5})
+    wanted = text.replace("sym.symbol @M\n", "").replace("M, 3*M", "5, 15")
+    assert str(module) == expected(wanted)
+
+
 @pytest.mark.parametrize(
     ("sizes", "message"),
     [

@@ -264,6 +264,16 @@ def test_an_op_without_an_entry_is_an_error_that_names_op_and_target() -> None:
     assert caught.value.location is not None
 
 
+def test_a_pass_that_nobody_registered_is_named_when_the_pipeline_is_made() -> None:
+    class Misspelt(OpenClTarget):
+        """Its pipeline has a pass that there is not."""
+
+        pipeline = ("map-threads", "cutting-up")
+
+    with pytest.raises(TilewrightError, match="pipeline: there is no pass cutting-up"):
+        Misspelt().tile_passes()
+
+
 def test_every_public_name_is_there() -> None:
     assert all(getattr(targets, name) is not None for name in targets.__all__)
     assert set(targets.__all__) <= set(dir(targets))

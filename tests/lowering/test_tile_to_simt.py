@@ -66,6 +66,121 @@ def test_reduction_across_warps(width: int, combine: str, fill: str, fold, r: in
     np.testing.assert_array_equal(y, fold(x, axis=1))
 
 
+@pytest.mark.parametrize(("r", "c"), [(4, 128), (9, 333)])
+def test_a_reduction_may_keep_the_dim_that_it_sums(r: int, c: int) -> None:
+    """Each row has a target of one element a row, at index 0 along what was summed."""
+    text = kernel_text("row_sum").replace("into %s[d0]", "into %s[d0, 0]").replace("to %y[%r0]", "to %y[%r0, %zero]")
+    text = text.replace("[R], f32, global, #tile.strided<[1]>", "[R, 1], f32, global, #tile.strided<[1, 1]>")
+    text = text.replace("%r0 = sym.apply", "%zero = sym.apply 0\n  %r0 = sym.apply").replace(
+        "[clip] via", "[clip, clip] via"
+    )
+    text = text.replace("threads [4] strides [1] vector [1]", "threads [4, 1] strides [1, 1] vector [1, 1]")
+    x, y = numbers(r, c), np.full(r, np.nan, np.float32)
+    report = run(
+        lowered(text.replace("<[4], f32, fragment", "<[4, 1], f32, fragment")), {"R": r, "C": c}, [x.ravel(), y]
+    )
+    assert report.diagnostics == []
+    np.testing.assert_array_equal(y, x.sum(axis=1))
+
+
+PARTS = """
+tile.kernel @parts(%x: !tile.buf<[2, 32], f32, global, #tile.strided<[32, 1]>>, %y: !tile.buf<[8, 32], f32, global, #tile.strided<[32, 1]>>) grid (%i) = [1] threads 32 index_width 32 {{
+  %zero = sym.apply 0
+  %two = sym.apply 2
+  %four = sym.apply 4
+  %f = tile.alloc : !tile.buf<[8, 32], f32, fragment, {rows}>
+  tile.fill %f with 0.0 : f32
+  %half = tile.slice %f[%four, %zero] : !tile.buf<[4, 32], f32, fragment, {rows}>
+  tile.fill %half with 1.0 : f32
+  %part = tile.slice %half[%two, %zero] : !tile.buf<[2, 32], f32, fragment, {rows}>
+  %from = tile.alloc : !tile.buf<[2, 32], f32, fragment, {rows}>
+  tile.copy %x[%zero, %zero] to %from bounds [proved, proved] via thread width 1
+  {write}
+  tile.copy %f to %y[%zero, %zero] bounds [proved, proved] via thread width 1
+}}
+"""  # noqa: E501
+ROWS = "#tile.distributed<threads [1, 32] strides [1, 1] vector [1, 1]>"
+WRITES = {
+    "fill": ("tile.fill %part with 3.0 : f32", lambda x: np.full_like(x, 3)),
+    "map": (
+        "tile.map (d0, d1) ins(%from[d0, d1], %part[d0, d1]) outs(%part[d0, d1]) "
+        "{ ^bb0(%p: f32, %q: f32): %s = arith.addf %p, %q : f32 tile.yield %s }",
+        lambda x: x + 1,
+    ),
+    "reduce": (
+        "%fours = tile.alloc : !tile.buf<[2, 32, 4], f32, fragment, "
+        "#tile.distributed<threads [1, 32, 1] strides [1, 1, 1] vector [1, 1, 1]>> tile.fill %fours with 2.0 : f32 "
+        "tile.reduce sum (d0, d1, d2) %fours[d0, d1, d2] into %part[d0, d1]",
+        lambda x: np.full_like(x, 9),
+    ),
+    "gather": ("tile.gather (d0, d1) %x[1 - d0, d1] to %part bounds [proved, proved]", lambda x: x[::-1]),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_what_is_written_to_a_part_of_a_part_is_where_both_say(name: str) -> None:
+    """Rows 6 and 7 of 8: the part starts at row 2 of the half that starts at row 4."""
+    write, what = WRITES[name]
+    x, y = numbers(2, 32), np.full((8, 32), np.nan, np.float32)
+    report = run(lowered(PARTS.format(rows=ROWS, write=write)), {}, [x.ravel(), y.ravel()])
+    assert report.diagnostics == []
+    np.testing.assert_array_equal(y[:4], 0)
+    np.testing.assert_array_equal(y[4:6], 1)
+    np.testing.assert_array_equal(y[6:], what(x))
+
+
+PRODUCT_OF_PARTS = """
+tile.kernel @parts(%a: !tile.buf<[32, 4], f32, global, #tile.strided<[4, 1]>>, %b: !tile.buf<[4, 8], f32, global, #tile.strided<[8, 1]>>, %y: !tile.buf<[32, 8], f32, global, #tile.strided<[8, 1]>>) grid (%i) = [1] threads 32 index_width 32 {
+  %zero = sym.apply 0
+  %four = sym.apply 4
+  %f = tile.alloc : !tile.buf<[32, 8], f32, fragment, #tile.distributed<threads [32, 1] strides [1, 1] vector [1, 1]>>
+  tile.fill %f with 0.5 : f32
+  %ta = tile.alloc : !tile.buf<[32, 4], f32, fragment, #tile.distributed<threads [32, 1] strides [1, 1] vector [1, 1]>>
+  tile.copy %a[%zero, %zero] to %ta bounds [proved, proved] via thread width 1
+  %tb = tile.alloc : !tile.buf<[4, 8], f32, fragment, #tile.distributed<threads [1, 1] strides [1, 1] vector [1, 1]>>
+  tile.copy %b[%zero, %zero] to %tb bounds [proved, proved] via thread width 1
+  %right = tile.slice %tb[%zero, %four] : !tile.buf<[4, 4], f32, fragment, #tile.distributed<threads [1, 1] strides [1, 1] vector [1, 1]>>
+  %sums = tile.slice %f[%zero, %four] : !tile.buf<[32, 4], f32, fragment, #tile.distributed<threads [32, 1] strides [1, 1] vector [1, 1]>>
+  tile.mma (d0, d1, d2) %ta[d0, d2], %right[d2, d1] into %sums[d0, d1] inst fma
+  tile.copy %f to %y[%zero, %zero] bounds [proved, proved] via thread width 1
+}
+"""  # noqa: E501
+
+
+def test_a_product_of_parts_into_a_part() -> None:
+    a, b, y = numbers(32, 4), numbers(4, 8, seed=1), np.full((32, 8), np.nan, np.float32)
+    report = run(lowered(PRODUCT_OF_PARTS), {}, [a.ravel(), b.ravel(), y.ravel()])
+    assert report.diagnostics == []
+    np.testing.assert_array_equal(y[:, :4], 0.5)
+    np.testing.assert_array_equal(y[:, 4:], a @ b[:, 4:] + 0.5)
+
+
+MATRIX_OF_A_PART = """
+tile.kernel @parts(%x: !tile.buf<[64, 128], bf16, global, #tile.strided<[128, 1]>>, %y: !tile.buf<[64, 64], bf16, global, #tile.strided<[64, 1]>>) grid (%i) = [1] threads 128 index_width 32 {
+  %zero = sym.apply 0
+  %half = sym.apply 64
+  %c = tile.channel at [0] : !tile.channel<1, !tile.buf<[64, 64], bf16, shared, #tile.swizzled<128, 1>>>
+  %f = tile.alloc : !tile.buf<[64, 128], bf16, fragment, #tile.mixed<[8:4, 2, 4:32], [2, 4:1, 16]>>
+  tile.copy %x[%zero, %zero] to %f bounds [proved, proved] via thread width 1
+  %part = tile.slice %f[%zero, %half] : !tile.buf<[64, 64], bf16, fragment, #tile.mixed<[8:4, 2, 4:32], [2, 4:1, 8]>>
+  %s = tile.acquire %c
+  tile.copy %part to %s via stmatrix
+  tile.publish %c
+  %r = tile.receive %c
+  tile.copy %r to %y[%zero, %zero] bounds [proved, proved] via thread width 1 dist #tile.distributed<threads [16, 8] strides [8, 1] vector [1, 1]>
+  tile.release %c
+}
+"""  # noqa: E501
+
+
+def test_a_matrix_store_of_a_part() -> None:
+    x = numbers(64, 128).astype(ml_dtypes.bfloat16)
+    y = np.zeros((64, 64), ml_dtypes.bfloat16)
+    report = run(lowered(MATRIX_OF_A_PART), {}, [x.ravel(), y.ravel()])
+    assert report.diagnostics == []
+    np.testing.assert_array_equal(y, x[:, 64:])
+
+
 @pytest.mark.parametrize("lacking", [0, 1])
 def test_each_barrier_of_a_reduction_in_a_loop_orders_something(lacking: int) -> None:
     """Before a turn writes to the scratch that the turn before read, and before it reads what it wrote; no more."""

@@ -29,6 +29,28 @@ FOLDS = {
         " func.return %r : f16 }",
         "func.func @f(%a: f16) -> f16 { func.return %a : f16 }",
     ),
+    "a value less itself": (
+        "func.func @f(%a: i32) -> i32 { %r = arith.subi %a, %a : i32 func.return %r : i32 }",
+        "func.func @f(%a: i32) -> i32 { %r = arith.constant 0 : i32 func.return %r : i32 }",
+    ),
+    "a value and itself are not one less than the other": (
+        "func.func @f(%a: i32) -> i1 { %r = arith.cmpi slt, %a, %a : i32 func.return %r : i1 }",
+        "func.func @f(%a: i32) -> i1 { %r = arith.constant false func.return %r : i1 }",
+    ),
+    "a value is at most itself": (
+        "func.func @f(%a: i32) -> i1 { %r = arith.cmpi ule, %a, %a : i32 func.return %r : i1 }",
+        "func.func @f(%a: i32) -> i1 { %r = arith.constant true func.return %r : i1 }",
+    ),
+    "an integer with zeros in front, and back": (
+        "func.func @f(%a: i8) -> i8 { %w = arith.extui %a : i8 to i32 %r = arith.trunci %w : i32 to i8"
+        " func.return %r : i8 }",
+        "func.func @f(%a: i8) -> i8 { func.return %a : i8 }",
+    ),
+    "an integer as an index, and back": (
+        "func.func @f(%a: i32) -> i32 { %w = arith.index_cast %a : i32 to index"
+        " %r = arith.index_cast %w : index to i32 func.return %r : i32 }",
+        "func.func @f(%a: i32) -> i32 { func.return %a : i32 }",
+    ),
     "a branch that is never taken": (
         "func.func private @g() func.func @f() { %c = arith.constant false"
         " scf.if %c { func.call @g() : () -> () } func.return }",
@@ -67,6 +89,19 @@ FOLDS = {
         " %r = sym.apply i + x where i = %a, x = %x func.return %r : index }",
         "func.func @f(%a: index) -> index { %r = sym.apply i + i floordiv 2 where i = %a func.return %r : index }",
     ),
+    "one name for three values, inside": (
+        "func.func @f(%a: index, %b: index, %c: index) -> index { %x = sym.apply i floordiv 2 where i = %a"
+        " %y = sym.apply i floordiv 3 where i = %b %z = sym.apply i floordiv 5 where i = %c"
+        " %r = sym.apply x + y + z where x = %x, y = %y, z = %z func.return %r : index }",
+        "func.func @f(%a: index, %b: index, %c: index) -> index {"
+        " %r = sym.apply i floordiv 2 + i0 floordiv 3 + i1 floordiv 5 where i = %a, i0 = %b, i1 = %c"
+        " func.return %r : index }",
+    ),
+    "a constant beyond 64 bits that names a value, taken away again": (
+        "func.func @f(%a: index, %b: index) -> index { %x = sym.apply 9223372036854775808 where i = %a"
+        " %r = sym.apply x + j - 9223372036854775807 where x = %x, j = %b func.return %r : index }",
+        "func.func @f(%a: index, %b: index) -> index { %r = sym.apply j + 1 where j = %b func.return %r : index }",
+    ),
     "a cast of sizes to the same type": (
         "sym.symbol @M func.func @f(%a: tensor<?xf32, #sym.dims<M>>) -> tensor<?xf32, #sym.dims<M>> {"
         " %r = sym.cast %a : tensor<?xf32, #sym.dims<M>> to tensor<?xf32, #sym.dims<M>>"
@@ -86,6 +121,14 @@ STAYS = {
     "widened, and narrowed to a third type": (
         "func.func @f(%a: i8) -> i16 { %w = arith.extsi %a : i8 to i32 %r = arith.trunci %w : i32 to i16"
         " func.return %r : i16 }"
+    ),
+    "an integer with zeros in front, and not back to its width": (
+        "func.func @f(%a: i8) -> i16 { %w = arith.extui %a : i8 to i32 %r = arith.trunci %w : i32 to i16"
+        " func.return %r : i16 }"
+    ),
+    "an index as 32 bits, and back": (
+        "func.func @f(%a: index) -> index { %w = arith.index_cast %a : index to i32"
+        " %r = arith.index_cast %w : i32 to index func.return %r : index }"
     ),
     "a constant beyond 64 bits": (
         "func.func @f() -> index { %r = sym.apply 9223372036854775808 func.return %r : index }"

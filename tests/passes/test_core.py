@@ -134,6 +134,7 @@ def test_options_come_from_a_specification_and_go_back() -> None:
     assert RichPass.from_spec(parse_spec(str(made))) == made
     assert str(RichPass()) == "rich"
     assert str(RichPass(kind=Kind.SLOW, kinds=())) == 'rich{kind="slow" kinds}'
+    assert RichPass.from_spec(parse_spec("rich{on kind}")) == RichPass(on=True, kind=None)
     assert list(RichPass().spec(include_default=True).parameters) == list(option_types(RichPass))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from xdsl.dialects import memref
+from xdsl.dialects import memref, test
 from xdsl.dialects.builtin import ModuleOp
 
 from tests.passes.support import CONTEXT, ops_named, parse, run
@@ -11,6 +11,7 @@ from tilewright.dialects.verify import verify_module
 from tilewright.passes.effects import may_write
 
 CONTEXT.register_dialect("memref", lambda: memref.MemRef)
+CONTEXT.register_dialect("test", lambda: test.Test)
 
 
 def simplified(body: str, arguments: str = "%m: memref<4xf32>, %i: index, %x: f32", result: str = "f32") -> ModuleOp:
@@ -76,6 +77,13 @@ def test_what_is_inside_an_isolated_op_uses_nothing_from_outside() -> None:
     )
     assert len(ops_named(module, "arith.constant")) == 2
     verify_module(module)
+
+
+@pytest.mark.parametrize(("more", "left"), [("", 1), ('"test.termop"() : () -> () ^end: ', 2)])
+def test_regions_are_compared_when_they_are_one_block(more: str, left: int) -> None:
+    one = f'"test.pureop"() ({{ %s = arith.addf %x, %x : f32 {more}"test.termop"() : () -> () }}) : () -> f32'
+    module = simplified(f"  %a = {one}\n  %b = {one}\n  %c = arith.addf %a, %b : f32\n  func.return %c : f32")
+    assert len(ops_named(module, "test.pureop")) == left
 
 
 def test_what_only_reads_goes_when_nobody_uses_it() -> None:

@@ -43,6 +43,13 @@ REFUSED = {
         f" : tensor<8x4xf32> {ADD}",
         "tensor<8x4xf32>",
     ),
+    "a generic walks other dims than the reduction's rows and columns": (
+        "(%a: tensor<8x4xf32>, %b: tensor<8x2xf32>) -> tensor<8x2xf32>",
+        f"%x = lin.generic (i, j) ins(%a[i, j] : tensor<8x4xf32>) out[i] combine sum : tensor<8xf32> {ITSELF}"
+        " %r = lin.generic (i, k) ins(%x[i] : tensor<8xf32>, %b[i, k] : tensor<8x2xf32>) out[i, k]"
+        f" : tensor<8x2xf32> {ADD}",
+        "tensor<8x2xf32>",
+    ),
     "reductions over different dims": (
         "(%a: tensor<8x4x2xf32>) -> tensor<8xf32>",
         "%x = lin.generic (i, j, k) ins(%a[i, j, k] : tensor<8x4x2xf32>) out[i, j] combine sum"
@@ -61,6 +68,17 @@ def test_the_reason_is_given(reason: str) -> None:
     plan = Plan(function.body.block.ops)
     assert [why for _, why in plan.refusals] == [reason]
     assert [len(group.members) for group in plan.groups()] == [1, 1]
+
+
+def test_a_reduction_over_more_dims_walks_the_rows_of_another_kernel() -> None:
+    module = parse(
+        "func.func @f(%a: tensor<8x4xf32>, %b: tensor<8x4x2xf32>) -> tensor<8xf32> {"
+        f" %x = lin.generic (i, j) ins(%a[i, j] : tensor<8x4xf32>) out[i] combine sum : tensor<8xf32> {ITSELF}"
+        " %r = lin.generic (i, j, k) ins(%b[i, j, k] : tensor<8x4x2xf32>, %x[i] : tensor<8xf32>) out[i] combine max"
+        f" : tensor<8xf32> {ADD} func.return %r : tensor<8xf32> }}"
+    )
+    (function,) = (op for op in module.ops if isinstance(op, func.FuncOp))
+    assert [why for _, why in Plan(function.body.block.ops).refusals] == ["reductions over different dims"]
 
 
 def test_a_product_that_is_added_to_its_transpose_is_not_its_epilogue() -> None:

@@ -59,6 +59,8 @@ def test_loading_a_pass_that_is_not_there_is_a_clean_error() -> None:
         PassEntry("make-tea", "tilewright.tea", "MakeTeaPass").load()
     with pytest.raises(TilewrightError, match="has no class MakeTeaPass"):
         PassEntry("make-tea", "tilewright.passes.cse", "MakeTeaPass").load()
+    assert PassEntry("make-tea", "tilewright.tea", "MakeTeaPass").summary() == ""
+    assert PassEntry("make-tea", "tilewright.passes.cse", "MakeTeaPass").summary() == ""
 
 
 def test_listing_passes_imports_no_xdsl() -> None:

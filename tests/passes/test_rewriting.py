@@ -71,6 +71,12 @@ def test_a_pattern_of_a_base_class_sees_subclasses_in_program_order() -> None:
     assert seen == ["func.func", "arith.addi", "arith.muli", "arith.addi", "func.return"]
 
 
+def test_an_op_with_nothing_inside_is_left_as_it_is() -> None:
+    (declared,) = ops_named(parse("func.func private @g()"), "func.func")
+    assert not apply_patterns(declared, (add_to_multiply,), erase_dead=True)
+    assert ops_named(declared, "func.func") == [declared]
+
+
 def test_patterns_apply_until_nothing_changes() -> None:
     module = parse(CHAIN)
     assert apply_patterns(module, (add_to_multiply,))

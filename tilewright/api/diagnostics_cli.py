@@ -104,7 +104,7 @@ def as_diagnostic(error: BaseException) -> TilewrightError:
     if isinstance(error, TilewrightError):
         return error
     if isinstance(error, RecursionError):
-        return TilewrightError("the program is nested too deeply")
+        return TilewrightError("the program is nested too deeply, or a bug recurses without end; --debug shows where")
     if isinstance(error, OSError) and error.errno in _FULL:
         return TilewrightError(f"cannot write: {_reason(error)}")
     detail = one_line(str(error))

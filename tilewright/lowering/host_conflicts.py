@@ -86,8 +86,6 @@ def _forced(facts: Facts, relation: Relation) -> str | None:
     """What is known of the sides of a relation, as far as it is more than nothing."""
     left, right = relation.lhs, relation.rhs
     expr = left if right.constant is not None else left - right
-    if expr.constant is not None:
-        return None
     low, high = facts.range(expr)
     if low is not None and low == high:
         return f"{expr} == {low}"

@@ -63,9 +63,7 @@ def moves_data_only(op: GenericOp) -> bool:
 
 
 def has_outer_product(op: GenericOp) -> bool:
-    """Whether each of two operands walks a parallel dim that the other does not: what makes a contraction a matmul."""
-    if len(op.ins) != 2:
-        return False
+    """Whether each operand of a contraction walks a parallel dim that the other does not: what makes it a matmul."""
     parallel = set(op.out_map)
     left, right = (parallel.intersection(d for d in m if d is not None) for m in op.operand_maps)
     return bool(left - right) and bool(right - left)
@@ -122,10 +120,9 @@ def fuse_producer(consumer: GenericOp, producer: GenericOp) -> GenericOp | None:
 
     `producer` has no reduction dims. A value keeps its element type between the two bodies, so its rounding stays. None
     when a dim of the consumer would be left without an operand that has it, an operand would be read at index 0 of a
-    size that is 1 by facts alone, or the consumer reads the result at computed positions or reads where it says.
+    size that is 1 by facts alone.
     """
-    if reads_at_positions(consumer, producer.result):
-        return None
+    assert not reads_at_positions(consumer, producer.result)  # those who call it looked
     operands = _Operands()
     builder = Builder(InsertPoint.at_end(operands.block))
     scalars: dict[SSAValue, SSAValue] = {}

@@ -18,7 +18,7 @@ ALONE = DimDistribution(1, 1, 1)
 
 
 def set_type(value: SSAValue, type_: BufType) -> None:
-    """Gives a value another type in place."""
+    """Gives a value another type: another value takes its place, and `value` has no uses any more."""
     if value.type != type_:
         Rewriter.replace_value_with_new_type(value, type_)
 
@@ -31,10 +31,11 @@ def spread_fragments(dims: IterationDims, spread: Sequence[DimDistribution]) -> 
     for fragment, own in dims.dims.items():
         layout = distributed([ALONE if d is None else _fitting(spread[d], dims.sizes[d]) for d in own])
         if buf(fragment).layout != layout:
-            set_type(fragment, buf(fragment).with_layout(layout))
+            # Before the type changes, since that makes another value, and leaves this one without uses.
             for use in fragment.uses:
                 if isinstance(use.operation, CopyOp):
                     drop_widths(use.operation)
+            set_type(fragment, buf(fragment).with_layout(layout))
 
 
 def set_dist(copy: CopyOp | GatherOp, dims: Sequence[DimDistribution]) -> None:

@@ -23,6 +23,7 @@ from importlib.metadata import entry_points
 from importlib.util import find_spec
 from inspect import get_annotations
 from pathlib import Path
+from stat import S_ISREG
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -209,7 +210,9 @@ def load_passes_from(path: Path) -> list[str]:
     while it is imported, or it registers nothing; what it had registered until then is forgotten.
     """
     try:
-        there = path.is_file()
+        there = S_ISREG(path.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a NUL in the name
+        there = False
     except OSError as problem:
         raise TilewrightError(f"cannot load passes: {problem.strerror or problem}: {str(path)[:80]}") from None
     if not there:

@@ -58,6 +58,8 @@ class Misbehave(ModulePass):
                 raise PassFailedException("no way\nto go on")
             case "crash":
                 raise KeyError("lost")
+            case "recurse":
+                self.apply(ctx, op)
             case "other-warning":
                 warnings.warn("not ours", UserWarning, stacklevel=1)
             case "exit":

@@ -92,6 +92,15 @@ def test_what_is_not_foretold_or_does_not_come_is_an_error(pipeline: str, commen
     assert message in err
 
 
+@pytest.mark.parametrize("pipeline", [REMARK, "cse"])
+def test_remarks_that_are_foretold_must_come_though_nobody_asks_for_all(pipeline: str) -> None:
+    """A remark that nobody foretold and nobody asked for is no fault: see the case with --remarks above."""
+    foretold = f"// expected-remark@+2 {REMARKED}\n{IDENTITY}"
+    code, _, err = run("-p", pipeline, "--verify-diagnostics", text=foretold)
+    assert (code, err.count("expected remark")) == ((0, 0) if pipeline == REMARK else (1, 1))
+    assert run("-p", pipeline, "--verify-diagnostics")[::2] == (0, "")
+
+
 def test_blank_parts_may_foretell_nothing() -> None:
     text = f"// RUN: x\n// -----\n// expected-error {{{{x}}}}\n// -----\n{IDENTITY}"
     code, out, err = run("--verify-diagnostics", "--split-input-file", text=text)

@@ -143,6 +143,18 @@ def test_a_missing_file_of_passes_is_one_line() -> None:
     assert "there is no file" in one_line_of(run("--load", "/no/such/file.py")[2])
 
 
+@pytest.mark.parametrize("name", ["tidy-up", "opening", "print-all", "h5"])
+def test_a_loaded_pass_whose_name_begins_as_a_short_option_may_have_one_dash(name: str, tmp_path: Path) -> None:
+    """-t, -o, -p and -h take their values behind them too: `-ofile`. A name that is no pass is still read so."""
+    path = write(tmp_path, name)
+    result = tmp_path / "result.mlir"
+    code, out, err = run("--load", path, f"-{name}=way=uno", "--cse", f"-o{result}", "--dump-pass-pipeline")
+    assert (code, out) == (0, "")
+    assert err.startswith(f"builtin.module({name}{{way=uno ")
+    assert result.read_text(encoding="utf-8").startswith("builtin.module")
+    assert "unknown target 'cudaa'" in one_line_of(run("--load", path, "-tcudaa")[2])
+
+
 def test_two_files_in_a_process(tmp_path: Path) -> None:
     """As a person does it: a fresh process, two files, each with a pass of its own."""
     words: list[str] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -188,6 +189,17 @@ def test_what_cannot_be_printed_is_one_line(more: tuple[str, ...]) -> None:
     assert one_line_of(err).startswith("error: 'builtin.module' cannot be printed: AttributeError")
 
 
+@pytest.mark.parametrize("terms", [100, 1000])
+def test_a_long_sum_in_a_map_is_printed_or_one_line(terms: int) -> None:
+    text = f"func.func @f() attributes {{m = affine_map<(i) -> ({' + '.join(['i'] * terms)})>}} {{ func.return }}"
+    code, out, err = run(text=text)
+    if terms == 100:
+        assert (code, out.count("+"), err) == (0, terms - 1, "")
+    else:
+        message = "error: 'builtin.module' holds what is too long or nested too deeply to be printed\n"
+        assert (code, out, err) == (1, "", message)
+
+
 def test_without_verify_each_only_the_end_is_verified() -> None:
     code, _, err = run("-p", "test-misbehave{how=break},test-misbehave", "--no-verify-each")
     assert code == 1
@@ -298,7 +310,19 @@ def test_errors_of_passes_can_be_foretold() -> None:
     foretold = "// expected-error@unknown {{the tile does not fit}}\n" + IDENTITY
     assert run("-p", "test-misbehave{how=error}", "--verify-diagnostics", text=foretold)[0] == 0
     remarked = "// expected-remark@+2 {{it is tiny}}\n" + IDENTITY
-    assert run("-p", "test-misbehave{how=remark}", "--verify-diagnostics", "--remarks", text=remarked)[0] == 0
+    assert run("-p", "test-misbehave{how=remark}", "--verify-diagnostics", text=remarked)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("depth", "message"),
+    [(0, r"RecursionError: maximum .*\(this is a bug in the pass; .*\)"), (60, "the program is nested too deeply")],
+)
+def test_a_recursion_without_end_is_the_programs_fault_only_where_that_is_deep(depth: int, message: str) -> None:
+    inside = "scf.if %c { " * depth + "}" * depth
+    text = f"func.func @f(%c: i1) {{ {inside} func.return }}"
+    code, _, err = run("-p", "test-misbehave{how=recurse}", text=text)
+    assert code == 1
+    assert re.fullmatch(f"error: pass 'test-misbehave': {message}", one_line_of(err))
 
 
 def test_a_bug_cannot_be_foretold() -> None:

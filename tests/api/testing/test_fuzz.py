@@ -150,6 +150,37 @@ def test_ctrl_c_ends_with_the_summary() -> None:
     assert "Traceback" not in err
 
 
+def children(pid: int) -> list[int]:
+    """The processes that a process has started and that are still there."""
+    found = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(word) for word in found.read_text().split()] if found.exists() else []
+
+
+def running(pids: list[int]) -> list[int]:
+    """Those of the processes that are there and no zombies, which have no command line."""
+    files = {pid: Path(f"/proc/{pid}/cmdline") for pid in pids}
+    return [pid for pid, file in files.items() if file.exists() and file.read_text()]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc to see which processes there are")
+def test_workers_do_not_outlive_a_parent_that_is_killed(tmp_path: Path) -> None:
+    words = ["fuzz", "--pass", "decompose", "--time", "600", "--workers", "2"]
+    command = [sys.executable, "-m", "tilewright.api.cli", *words, "--failures-dir", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        # The first line comes with the workers at work; multiprocessing has a helper beside them.
+        assert process.stderr.readline().startswith("fuzz ")
+        started = children(process.pid)
+        assert len(running(started)) >= 2
+        process.kill()
+    deadline = time.monotonic() + 60
+    while (left := running(started)) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert left == []
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

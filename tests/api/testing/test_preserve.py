@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import hypothesis.strategies as st
 import pytest
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
@@ -15,11 +16,13 @@ from tests.api.testing import planted
 from tilewright.api.testing.lin_programs import lin_programs
 from tilewright.api.testing.places import POINTS, Place
 from tilewright.api.testing.replay import load_failure, replay
+from tilewright.api.testing.strategies import with_a_repetition
 from tilewright.api.testing.subject import subject_of
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.parsing import parse_module
 from tilewright.dialects.registry import make_context
 from tilewright.passes.core import TilewrightPass
+from tilewright.passes.rewriting import apply_patterns
 from tilewright.testing import NeverChanged, NotPreserved, Program, assert_pass_preserves
 
 PLANTED: dict[type[ModulePass], tuple[str | None, str]] = {
@@ -84,6 +87,40 @@ def test_a_pass_that_never_fires_is_no_success() -> None:
         assert_pass_preserves(planted.NothingPass, examples=4)
     assert "nothing changed none of 4 programs" in str(raised.value)
     assert assert_pass_preserves(planted.NothingPass, examples=4, allow_unchanged=True).changed == 0
+
+
+def test_to_erase_dead_ops_is_to_change_nothing() -> None:
+    """A pass whose patterns match nothing must not count as tested because its driver tidies up."""
+    x = "tensor<?xf32, #sym.dims<M>>"
+    op = f"lin.softmax %x axis 0 : {x} -> {x}"
+    text = f"sym.symbol @M func.func @main(%x: {x}) -> {x} {{ %dead = {op} %y = {op} func.return %y : {x} }}"
+    program = st.just(Program(text, {"M": 5}))
+
+    @dataclass(frozen=True)
+    class TidyPass(TilewrightPass):
+        """Erases dead ops, and has no pattern."""
+
+        name = "tidy"
+        level = "tensor"
+
+        def apply(self, ctx: Context, op: ModuleOp) -> None:
+            erased.append(apply_patterns(op, (), erase_dead=True))
+
+    erased: list[bool] = []
+    with pytest.raises(NeverChanged, match=r"tidy changed none of 3 programs .* dead ops aside"):
+        assert_pass_preserves(TidyPass, programs=program, examples=3)
+    assert any(erased)
+    assert assert_pass_preserves("decompose", programs=program, examples=3).changed
+
+
+def test_a_result_is_computed_twice_for_passes_that_see_that() -> None:
+    x = "tensor<?xf32, #sym.dims<M>>"
+    head, op = f"sym.symbol @M func.func @f(%x: {x}) -> {x}", f"lin.softmax %x axis 0 : {x} -> {x}"
+    twice = with_a_repetition(Program(f"{head} {{ %y = {op} func.return %y : {x} }}", {"M": 5}, 7))
+    assert (twice.sizes, twice.seed, twice.text.count("lin.softmax")) == ({"M": 5}, 7, 2)
+    assert assert_pass_preserves("cse", programs=st.just(twice), examples=2).changed
+    none = Program(f"{head} {{ func.return %x : {x} }}")
+    assert with_a_repetition(none) == none
 
 
 def test_a_right_pass_says_how_often_it_fired() -> None:

@@ -22,6 +22,7 @@
 // CHECK: remark: [choose-mma] multiply-adds of threads: the right operand: a tile of [512, 64] exceeds a tensor map's box
 // CHECK: remark: [choose-mma] multiply-adds of threads: the left operand: a stride of K + 1 may be no multiple of 16 bytes
 // CHECK: remark: [choose-mma] multiply-adds of threads: the right operand: the address may be no multiple of 16 bytes
+// CHECK: remark: [choose-mma] multiply-adds of threads: its author mapped the kernel to threads
 
 sym.symbol @M
 sym.symbol @N {multiple_of = 8}
@@ -251,6 +252,19 @@ tile.kernel @odd_stride(%a: !tile.buf<[M, K], bf16, global, #tile.strided<[K + 1
 }
 
 tile.kernel @unaligned(%a: !tile.buf<[M, K], bf16, global, #tile.strided<[K, 1]>>, %b: !tile.buf<[K, N], bf16, global, #tile.strided<[N, 1]>>) grid (%i) = [1] arch sm_90a assumes [a_base mod 16 == 0] bases [a_base, b_base] {
+  %zero = sym.apply 0
+  %acc = tile.alloc : !tile.buf<[128, 64], f32, fragment>
+  tile.fill %acc with 0.0 : f32
+  tile.for %k = 0 to K step 64 {
+    %t_a = tile.alloc : !tile.buf<[128, 64], bf16, fragment>
+    tile.copy %a[%zero, %k] to %t_a bounds [clip, clip] other 0.0 : bf16
+    %t_b = tile.alloc : !tile.buf<[64, 64], bf16, fragment>
+    tile.copy %b[%k, %zero] to %t_b bounds [clip, clip] other 0.0 : bf16
+    tile.mma (d0, d1, d2) %t_a[d0, d2], %t_b[d2, d1] into %acc[d0, d1]
+  }
+}
+
+tile.kernel @mapped(%a: !tile.buf<[M, K], bf16, global, #tile.strided<[K, 1]>>, %b: !tile.buf<[K, N], bf16, global, #tile.strided<[N, 1]>>) grid (%i) = [1] threads 128 mapped arch sm_90a assumes [a_base mod 16 == 0, b_base mod 16 == 0] bases [a_base, b_base] {
   %zero = sym.apply 0
   %acc = tile.alloc : !tile.buf<[128, 64], f32, fragment>
   tile.fill %acc with 0.0 : f32

@@ -56,3 +56,36 @@ tile.kernel @staged(%x: !tile.buf<[N, M], f32, global, #tile.strided<[M, 1]>>, %
   }
   tile.copy %f to %y[%m0, %n0] bounds [clip, clip]
 }
+
+// Widths went by the layout that was: they are open again where it changes, and stay where it does not.
+// CHECK-LABEL: tile.kernel @widths
+// ALONE-LABEL: tile.kernel @widths
+// ALONE: %t = tile.alloc : !tile.buf<[32, 32], f32, fragment, #tile.distributed<threads [4, 8] strides [8, 1] vector [1, 4]>>
+// ALONE: tile.copy %x[%zero, %zero] to %t bounds [proved, proved] via thread{{$}}
+// ALONE: tile.copy %t to %y[%zero, %zero] bounds [proved, proved] via thread{{$}}
+tile.kernel @widths(%x: !tile.buf<[32, 32], f32, global, #tile.strided<[32, 1]>>, %y: !tile.buf<[32, 32], f32, global, #tile.strided<[32, 1]>>) grid (%i) = [1] threads 32 {
+  %zero = sym.apply 0
+  %t = tile.alloc : !tile.buf<[32, 32], f32, fragment, #tile.distributed<threads [8, 4] strides [1, 8] vector [1, 4]>>
+  tile.copy %x[%zero, %zero] to %t bounds [proved, proved] via thread width 4
+  tile.copy %t to %y[%zero, %zero] bounds [proved, proved] via thread width 4
+}
+
+// ALONE-LABEL: tile.kernel @turned_already
+// ALONE: tile.copy %x[%zero, %zero] to %t bounds [proved, proved] via thread width 4{{$}}
+tile.kernel @turned_already(%x: !tile.buf<[32, 32], f32, global, #tile.strided<[32, 1]>>) grid (%i) = [1] threads 32 {
+  %zero = sym.apply 0
+  %t = tile.alloc : !tile.buf<[32, 32], f32, fragment, #tile.distributed<threads [4, 8] strides [8, 1] vector [1, 4]>>
+  tile.copy %x[%zero, %zero] to %t bounds [proved, proved] via thread width 4
+}
+
+// A fragment without a layout: what there is to turn is not known yet.
+// ALONE-LABEL: tile.kernel @half_open
+// ALONE: %t = tile.alloc : !tile.buf<[32, 32], f32, fragment>
+// ALONE: %u = tile.alloc : !tile.buf<[32, 32], f32, fragment, #tile.distributed<threads [8, 4] strides [1, 8] vector [1, 1]>>
+tile.kernel @half_open(%x: !tile.buf<[32, 32], f32, global, #tile.strided<[32, 1]>>) grid (%i) = [1] threads 32 {
+  %zero = sym.apply 0
+  %t = tile.alloc : !tile.buf<[32, 32], f32, fragment>
+  tile.copy %x[%zero, %zero] to %t bounds [proved, proved]
+  %u = tile.alloc : !tile.buf<[32, 32], f32, fragment, #tile.distributed<threads [8, 4] strides [1, 8] vector [1, 1]>>
+  tile.copy %x[%zero, %zero] to %u bounds [proved, proved]
+}

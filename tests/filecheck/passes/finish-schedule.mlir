@@ -31,3 +31,15 @@ tile.kernel @reductions() grid (%i) = [1] threads 256 index_width 32 {
   %s = tile.alloc : !tile.buf<[8], f32, fragment, #tile.distributed<threads [8] strides [32] vector [1]>>
   tile.reduce sum (d0, d1) %y[d0, d1] into %s[d0]
 }
+
+// Scratch that the author gave stays, and no other is made.
+// CHECK-LABEL: tile.kernel @given
+// CHECK-COUNT-1: tile.buf<[16], f32, shared
+// CHECK-NOT: tile.alloc
+// CHECK: tile.reduce sum (d0, d1) %x[d0, d1] into %r[d0] scratch %own
+tile.kernel @given() grid (%i) = [1] threads 256 index_width 32 {
+  %x = tile.alloc : !tile.buf<[2, 256], f32, fragment, #tile.distributed<threads [1, 256] strides [256, 1] vector [1, 1]>>
+  %r = tile.alloc : !tile.buf<[2], f32, fragment, #tile.distributed<threads [1] strides [256] vector [1]>>
+  %own = tile.alloc : !tile.buf<[16], f32, shared, #tile.strided<[1]>>
+  tile.reduce sum (d0, d1) %x[d0, d1] into %r[d0] scratch %own
+}

@@ -80,3 +80,31 @@ tile.kernel @kept(%x: !tile.buf<[J, K], f32, global, #tile.strided<[K, 1]>>, %y:
     }
   }
 }
+
+// What a turn only reads, here a factor for each row, does not tie it to other turns.
+// CHECK-LABEL: tile.kernel @scaled
+// CHECK: tile.for %j = 0 to J step 1 {
+// CHECK-NEXT: tile.for %k = 0 to K step 64 {
+tile.kernel @scaled(%x: !tile.buf<[J, K], f32, global, #tile.strided<[K, 1]>>) grid (%i) = [1] {
+  %factor = tile.alloc : !tile.buf<[1], f32, fragment>
+  tile.fill %factor with 2.0 : f32
+  %acc = tile.alloc : !tile.buf<[1, 64], f32, fragment>
+  tile.fill %acc with 0.0 : f32
+  tile.for %k = 0 to K step 64 {
+    tile.for %j = 0 to J step 1 {
+      %t = tile.alloc : !tile.buf<[1, 64], f32, fragment>
+      tile.copy %x[%j, %k] to %t bounds [proved, clip] other 0.0 : f32
+      %u = tile.alloc : !tile.buf<[1, 64], f32, fragment>
+      tile.map (d0, d1) ins(%t[d0, d1], %factor[d0]) outs(%u[d0, d1]) {
+      ^bb0(%p: f32, %q: f32):
+        %s = arith.mulf %q, %p : f32
+        tile.yield %s
+      }
+      tile.map (d0, d1) ins(%u[d0, d1], %acc[d0, d1]) outs(%acc[d0, d1]) {
+      ^bb0(%p: f32, %q: f32):
+        %s = arith.addf %q, %p : f32
+        tile.yield %s
+      }
+    }
+  }
+}

@@ -8,6 +8,7 @@
 // REMARK: remark: [make-persistent] blocks take tiles in turn, 8 rows of tiles at a time
 // REMARK: remark: [make-persistent] blocks take tiles in turn, 8 rows of tiles at a time
 // REMARK: remark: [make-persistent] left as it is: its grid has no rows and columns
+// REMARK: remark: [make-persistent] blocks take tiles in turn, 8 rows of tiles at a time
 // REMARK-NOT: remark
 
 sym.symbol @M
@@ -126,5 +127,28 @@ tile.kernel @twice(%a: !tile.buf<[M, K], bf16, global, #tile.strided<[K, 1]>>, %
     %sb = tile.alloc : !tile.buf<[64, 64], bf16, shared, #tile.swizzled<128, 1>>
     tile.copy %b[%k, %n] to %sb bounds [clip, clip] other 0.0 : bf16
     tile.mma (d0, d1, d2) %sa[d0, d2], %sb[d2, d1] into %acc[d0, d1] inst wgmma
+  }
+}
+
+// Of two batch dims the first counts planes of all of the second's.
+// CHECK-LABEL: tile.kernel @batches
+// CHECK-SAME: grid (%block) = [15*(M ceildiv 64)*(N ceildiv 64)] threads
+// CHECK: tile.for %tile = b to 15*(M ceildiv 64)*(N ceildiv 64) step n
+// CHECK-NEXT: %f = sym.apply t floordiv (5*(M ceildiv 64)*(N ceildiv 64)) where t = %tile
+// CHECK-NEXT: %[[PLANES:.*]] = sym.apply {{.*}} where t = %tile
+// CHECK-NEXT: %g = sym.apply t floordiv ((M ceildiv 64)*(N ceildiv 64)) where t = %[[PLANES]]
+// CHECK-NEXT: %[[REST:.*]] = sym.apply {{.*}} where t = %[[PLANES]]
+// CHECK-NEXT: %i, %j = tile.raster %[[REST]] in [M ceildiv 64, N ceildiv 64] group 8
+tile.kernel @batches(%a4: !tile.buf<[3, 5, M, K], bf16, global, #tile.strided<[5*M*K, M*K, K, 1]>>, %b: !tile.buf<[K, N], bf16, global, #tile.strided<[N, 1]>>) grid (%f, %g, %i, %j) = [3, 5, M ceildiv 64, N ceildiv 64] threads 128 arch sm_90a assumes [base mod 16 == 0] bases [base, base] {
+  %m = sym.apply 64*i where i = %i
+  %n = sym.apply 64*j where j = %j
+  %acc = tile.alloc : !tile.buf<[64, 64], f32, fragment>
+  tile.fill %acc with 0.0 : f32
+  tile.for %k = 0 to K step 64 {
+    %sa = tile.alloc : !tile.buf<[1, 1, 64, 64], bf16, shared, #tile.swizzled<128, 3>>
+    tile.copy %a4[%f, %g, %m, %k] to %sa bounds [proved, proved, clip, clip] other 0.0 : bf16
+    %sb = tile.alloc : !tile.buf<[64, 64], bf16, shared, #tile.swizzled<128, 1>>
+    tile.copy %b[%k, %n] to %sb bounds [clip, clip] other 0.0 : bf16
+    tile.mma (d3, d4, d0, d1, d2) %sa[d3, d4, d0, d2], %sb[d2, d1] into %acc[d0, d1] inst wgmma
   }
 }

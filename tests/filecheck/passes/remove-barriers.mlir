@@ -65,3 +65,21 @@ tile.kernel @reduction_between(%x: !tile.buf<[256], f32, global, #tile.strided<[
   tile.sync
   tile.copy %s to %f
 }
+
+// A gather fills all of its target, each thread its own elements in every turn, so that turns need no barrier between
+// them; the reads of others do.
+// CHECK-LABEL: tile.kernel @gathers
+// CHECK: tile.gather
+// CHECK-NEXT: }
+// CHECK-NEXT: tile.sync
+// CHECK-NEXT: tile.copy %s to %f
+tile.kernel @gathers(%x: !tile.buf<[32], f32, global, #tile.strided<[1]>>) grid (%i) = [1] {
+  %s = tile.alloc : !tile.buf<[32], f32, shared>
+  %f = tile.alloc : !tile.buf<[32], f32, fragment>
+  tile.for %k = 0 to 4 step 1 {
+    tile.gather (d) %x[31 - d] to %s bounds [proved]
+    tile.sync
+  }
+  tile.sync
+  tile.copy %s to %f
+}

@@ -80,3 +80,22 @@ tile.kernel @k(%x: !tile.buf<[M, N], bf16, global, #tile.strided<[N, 1]>>) grid 
   // expected-error@+1 {{unaligned stores need a stride of 1, and a slot with rows along it}}
   tile.copy %s to %x[%i, %n0] bounds [proved, clip] width 8 unaligned
 }
+
+// -----
+
+sym.symbol @N
+// Position 31 is not inside for certain; without the claim there is nothing to prove.
+tile.kernel @k(%x: !tile.buf<[N], f32, global, #tile.strided<[1]>>) grid (%i) = [1] {
+  %s = tile.alloc : !tile.buf<[32], f32, shared>
+  tile.gather (d) %x[31 - d] to %s bounds [clip] other 0.0 : f32
+  // expected-error@+1 {{the bound of dim 0 is said to be proved, but this does not follow}}
+  tile.gather (d) %x[31 - d] to %s bounds [proved]
+}
+
+// -----
+
+sym.symbol @N {min = 32}
+tile.kernel @k(%x: !tile.buf<[N], f32, global, #tile.strided<[1]>>) grid (%i) = [1] {
+  %s = tile.alloc : !tile.buf<[32], f32, shared>
+  tile.gather (d) %x[31 - d] to %s bounds [proved]
+}

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import IntegerAttr, i32
 
 from tests.passes.support import make_pass, parse
 from tilewright.dialects.registry import make_context
-from tilewright.passes.tile_analysis import KernelScopes, buf, kernels_of
+from tilewright.passes.tile_analysis import KernelScopes, buf, contiguous_dim, copies, kernels_of
 
 SCHEDULED = """tile.kernel @k() grid (%i) = [1] threads 32 index_width 32 {
   %f = tile.alloc : !tile.buf<[32], f32, fragment, #tile.distributed<threads [32] strides [1] vector [1]>>
@@ -37,3 +37,22 @@ def test_a_kernel_without_open_decisions_is_scheduled() -> None:
     before = str(module)
     make_pass("verify-level", level="tile", stage="scheduled").apply(make_context(), module)
     assert str(module) == before
+
+
+@pytest.mark.parametrize(
+    ("layout", "expected"),
+    [
+        ("", 1),
+        (", #tile.strided<[N, 1]>", 1),
+        (", #tile.strided<[1, M]>", 0),
+        (", #tile.strided<[M, N]>", 1),
+    ],
+)
+def test_a_tensor_of_unknown_strides_counts_as_row_major(layout: str, expected: int) -> None:
+    module = parse(
+        f"sym.symbol @M sym.symbol @N tile.kernel @k(%x: !tile.buf<[M, N], f32, global{layout}>) grid (%i) = [1] {{"
+        " %t = tile.alloc : !tile.buf<[8, 4], f32, fragment> tile.copy %x[%i, %i] to %t bounds [clip, clip] }"
+    )
+    (kernel,) = kernels_of(module)
+    (copy,) = copies(kernel)
+    assert contiguous_dim(copy, KernelScopes(kernel)) == expected

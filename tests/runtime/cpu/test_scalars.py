@@ -97,6 +97,21 @@ def test_division_by_zero_ends_no_process_and_is_zero() -> None:
         np.testing.assert_array_equal(y, simulated, case.name)
 
 
+@pytest.mark.parametrize(("kind", "rtol"), [("f16", 2e-3), ("bf16", 2e-2), ("f32", 1e-6), ("f64", 1e-14)])
+def test_a_float_to_an_integer_power(kind: str, rtol: float) -> None:
+    """To the power of the thread's number, 0 to 63, which the simulator does not know."""
+    case = Case("math.fpowi", f"math.fpowi %a, %t : {kind}, i32", kind, kind)
+    (op,) = (op for op in parsed(kernel_text(0, case)).ops if isinstance(op, KernelOp))
+    (kernel,) = build([CpuSource(op, emit_kernel(op, "sm_80"))])
+    x = np.random.default_rng(3).uniform(0.9, 1.1, 3 * THREADS).astype(DTYPES[kind])
+    x[:4] = [0, -2, -2, -2]
+    y = np.zeros(THREADS, DTYPES[kind])
+    launch(kernel, [x, y], [], 1)
+    wanted = x[:THREADS].astype(np.float64) ** np.arange(THREADS)
+    assert wanted[:4].tolist() == [1, -2, 4, -8]
+    np.testing.assert_allclose(y.astype(np.float64), wanted, rtol)
+
+
 def test_fused_multiply_adds_round_once() -> None:
     """Random bits; products halfway between two floats with a sum that decides; results below the normal range."""
     random = np.random.default_rng(7)

@@ -145,7 +145,10 @@ def load(path: Path) -> Results:
 
 
 def load_folder(folder: Path) -> list[Results]:
-    """The results of every file of ours in a folder, by name; other files are passed over."""
+    """The results of every file of ours in a folder, by name; JSON of others is passed over.
+
+    Raises TilewrightError at the first file that is no JSON: it may be one of ours that was cut short.
+    """
     try:
         paths = sorted(folder.glob("*.json")) if folder.is_dir() else None
     except OSError as problem:
@@ -161,13 +164,13 @@ def merged(results: Sequence[Results]) -> list[Record]:
 
 
 def _read(path: Path) -> dict[str, Any] | None:
-    """The file as JSON if it is one of ours."""
+    """The file as JSON if it is one of ours. Raises TilewrightError where it is no JSON."""
     try:
         data: Any = json.loads(path.read_text(encoding="utf-8"))
     except OSError as problem:
         raise TilewrightError(f"cannot read '{path}': {problem.strerror or problem}") from None
-    except ValueError:
-        return None
+    except ValueError as problem:
+        raise TilewrightError(f"'{path}': damaged results: {problem}") from None
     if not isinstance(data, dict):
         return None
     found = cast("dict[str, Any]", data)

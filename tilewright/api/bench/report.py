@@ -8,7 +8,7 @@ from typing import Final
 
 from tilewright.api.bench.records import OURS, Record, Results, merged
 from tilewright.api.bench.shapes import DTYPES
-from tilewright.api.bench.summary import Group, geometric_mean, groups, header, row, totals
+from tilewright.api.bench.summary import Group, counted, geometric_mean, groups, header, row, totals
 from tilewright.api.bench.svg import Panel, plot
 
 MANY: Final = 60
@@ -102,7 +102,7 @@ def _machines(results: Sequence[Results]) -> list[str]:
     for machine, members in seen.items():
         lines += ["| | |", "|---|---|", *(f"| {key.replace('_', ' ')} | {value} |" for key, value in machine), ""]
         for each in members:
-            state = "" if each.complete else f", {len(each.records)} of {each.items} shapes"
+            state = "" if each.complete else f", {len(each.records)} of {counted(each.items)}"
             lines.append(f"- `{each.machine.get('command', '')}` ({each.machine.get('date', 'no date')}{state})")
             lines += [f"  - {peer} skipped: {reason}" for peer, reason in each.skipped.items()]
         lines.append("")
@@ -133,7 +133,7 @@ def _wrong(every: Sequence[Group]) -> list[str]:
             error = record.errors[name]
             beyond.setdefault(name, []).append((math.inf if math.isnan(error) else error / record.bound, key))
     lines = [
-        f"- Wrong results of {name}: {len(found)} of {len(records)} shapes, the worst {max(found)[0]:.3g} times its "
+        f"- Wrong results of {name}: {len(found)} of {counted(len(records))}, the worst {max(found)[0]:.3g} times its "
         f"bound at {max(found)[1]}"
         for name, found in sorted(beyond.items())
     ]

@@ -49,6 +49,11 @@ def groups(records: Iterable[Record]) -> list[Group]:
     return [Group(*key, tuple(members)) for key, members in found.items()]
 
 
+def counted(shapes: int) -> str:
+    """So many shapes in words."""
+    return f"{shapes} shape{'' if shapes == 1 else 's'}"
+
+
 def geometric_mean(values: Sequence[float]) -> float:
     """Of numbers above 0, at least one."""
     return math.exp(math.fsum(math.log(v) for v in values) / len(values))
@@ -99,7 +104,7 @@ def totals(group: Group) -> list[str]:
         worst, record = ratios[0]
         values = [ratio for ratio, _ in ratios]
         lines.append(
-            f"vs {peer}: geometric mean {geometric_mean(values):.3f} of {len(values)} shapes, "
+            f"vs {peer}: geometric mean {geometric_mean(values):.3f} of {counted(len(values))}, "
             f"{sum(v >= 1 for v in values)} at least as fast, {sum(v < 0.9 for v in values)} below 0.9, "
             f"worst {worst:.3f} at {record.item.shape}"
         )
@@ -119,5 +124,5 @@ def as_text(records: Sequence[Record]) -> str:
         lines += [f"  {line}" for line in totals(group)]
         lines.append("")
     wrong = sum(bool(record.wrong) for record in records)
-    lines.append(f"{len(records)} shapes measured, {wrong} with a wrong result")
+    lines.append(f"{counted(len(records))} measured, {wrong} with a wrong result")
     return "\n".join(lines) + "\n"

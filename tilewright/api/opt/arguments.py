@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, NoReturn
 
 from tilewright.api.opt.words import sort_words
@@ -162,7 +163,8 @@ def make_parser() -> argparse.ArgumentParser:
     check.add_argument(
         "--verify-diagnostics",
         action="store_true",
-        help="the errors must be those that '// expected-error@+1 {{text}}' comments foretell",
+        help="the errors must be those that '// expected-error@+1 {{text}}' comments foretell; so must remarks, but "
+        "without --remarks others may come",
     )
     check.add_argument(
         "--allow-unregistered-dialect", action="store_true", help="accept unknown operations in generic form"
@@ -196,10 +198,11 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def parse_arguments(argv: Sequence[str]) -> OptArguments:
+def parse_arguments(argv: Sequence[str], load: Callable[[Sequence[str]], None]) -> OptArguments:
     """Return the command line as OptArguments; TilewrightError for an unknown option, with the nearest known one.
 
-    With `--load`, a word that may be a pass is left in `bare_passes` unchecked, until the files are loaded.
+    With `--load`, a word that may be a pass is left in `bare_passes` unchecked, until the files are loaded. `load` is
+    called with the files where a word cannot be read without them: `-tidy` is a pass of theirs, or `-t idy`.
     """
     parser = make_parser()
     actions = parser._actions  # pyright: ignore[reportPrivateUsage]  # argparse has no public list of its options
@@ -208,8 +211,11 @@ def parse_arguments(argv: Sequence[str]) -> OptArguments:
     # An optional value is joined with '=': a word after it is the input file.
     optional = {name: str(action.const) for action in actions if action.nargs == "?" for name in action.option_strings}
     words = sort_words(argv, flags - set(optional), valued, optional)
-    loading = any(word.partition("=")[0] == "--load" for word in words.known)
-    if not loading:
+    files = _values(words.known, "--load")
+    if files and words.joined:
+        load(files)
+        words = sort_words(argv, flags - set(optional), valued, optional)
+    if not files:
         check_bare_passes(words.passes, [*flags, *valued])
     arguments, unknown = parser.parse_known_args(words.known, namespace=OptArguments())
     if unknown:
@@ -222,6 +228,17 @@ def parse_arguments(argv: Sequence[str]) -> OptArguments:
     for names in (arguments.print_ir_before, arguments.print_ir_after):
         names[:] = [name for each in names for name in each.split(",") if name]
     return arguments
+
+
+def _values(words: Sequence[str], option: str) -> list[str]:
+    """Return the values of an option in order, each behind `=` or the word after it."""
+    found: list[str] = []
+    for word, following in pairwise([*words, ""]):
+        if word == option:
+            found.append(following)
+        elif word.startswith(f"{option}="):
+            found.append(word.partition("=")[2])
+    return found
 
 
 def check_bare_passes(passes: Sequence[tuple[str, str, str]], options: Sequence[str]) -> None:

@@ -55,7 +55,7 @@ class Driver:
         if self.target is None:
             return print_op(module, self.arguments)
         output = StringIO()
-        with _bugs_named(f"target '{self.target.name}'", "target", self.arguments):
+        with _bugs_named(f"target '{self.target.name}'", "target", module, self.arguments):
             self.target.emit(ctx, module, output)
         text = output.getvalue()
         return text if text.endswith("\n") else text + "\n"
@@ -103,7 +103,7 @@ class _Run:
         try:
             with (
                 self._remarking(),
-                _bugs_named(f"pass {where}", "pass", arguments),
+                _bugs_named(f"pass {where}", "pass", module, arguments),
                 self.stopwatch.measuring(label),
                 running_pass(name),
             ):
@@ -146,7 +146,7 @@ class _Run:
     @contextmanager
     def _remarking(self) -> Generator[None]:
         """Hand on the remarks that are made inside the `with`, if they are asked for, also when it raises."""
-        if not self.arguments.remarks:
+        if not (self.arguments.remarks or self.arguments.verify_diagnostics):
             yield
             return
         from tilewright.passes.remarks import collecting_remarks
@@ -174,8 +174,22 @@ class _Run:
             self.diagnostics.hint_later(f"the reproducer is '{path}': {command(path, self.arguments)}")
 
 
+DEEP = 32
+"""Regions inside one another from which on a recursion without end may be the program's fault, and not a bug."""
+
+
+def _nesting(op: Operation) -> int:
+    """Return how many regions lie inside one another; without recursion."""
+    deepest, waiting = 0, [(op, 0)]
+    while waiting:
+        outer, depth = waiting.pop()
+        deepest = max(deepest, depth)
+        waiting += [(o, depth + 1) for region in outer.regions for block in region.blocks for o in block.ops]
+    return deepest
+
+
 @contextmanager
-def _bugs_named(who: str, kind: str, arguments: OptArguments) -> Generator[None]:
+def _bugs_named(who: str, kind: str, module: ModuleOp, arguments: OptArguments) -> Generator[None]:
     """Turn whatever is raised inside the `with` into one located line that names who raised it; a bug is a PassBug."""
     try:
         yield
@@ -186,11 +200,11 @@ def _bugs_named(who: str, kind: str, arguments: OptArguments) -> Generator[None]
     except DiagnosticException as error:
         # PassFailedException and VerifyException of xDSL: the message is meant for the user, the notes are not.
         raise TilewrightError(f"{who}: {one_line(str(error))}") from error
-    except RecursionError as error:
-        raise TilewrightError(f"{who}: the program is nested too deeply") from error
     except MemoryError as error:
         raise TilewrightError(f"{who}: out of memory") from error
     except (Exception, SystemExit, GeneratorExit) as error:
+        if isinstance(error, RecursionError) and _nesting(module) > DEEP:
+            raise TilewrightError(f"{who}: the program is nested too deeply") from error
         detail = one_line(str(error))
         what = f"{type(error).__name__}: {detail}" if detail else type(error).__name__
         more = "--debug shows the traceback"

@@ -50,6 +50,9 @@ def print_op(op: Operation, arguments: OptArguments, *, generic: bool = False) -
     )
     try:
         printer.print_op(op)
+    except RecursionError as error:
+        # Of a program whose brackets are few, a long sum in an affine map: xDSL prints it term inside term.
+        raise Unprintable(f"'{op.name}' holds what is too long or nested too deeply to be printed") from error
     except Exception as error:
         detail = one_line(f"{type(error).__name__}: {error}")
         raise Unprintable(f"'{op.name}' cannot be printed: {detail} (--debug shows the traceback)") from error

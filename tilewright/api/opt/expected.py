@@ -5,7 +5,8 @@
     // expected-error-re@below {{tile of {{[0-9]+}} bytes}}
 
 Places: `@+N`, `@-N`, `@above`, `@below` (the nearest line that is no such comment), `@unknown` (no location).
-Kinds: error, warning, remark, note. Every foretold message must come, and no other may.
+Kinds: error, warning, remark, note. Every foretold message must come, and no other may; other remarks may, as long as
+`--remarks` does not ask for them.
 """
 
 from __future__ import annotations
@@ -83,14 +84,21 @@ def expectations(text: str, filename: str) -> list[Expected]:
     return found
 
 
-def mismatches(expected: list[Expected], produced: list[Produced], filename: str) -> list[TilewrightError]:
-    """Return one error for each message that was not foretold, and one for each that did not come."""
+def mismatches(
+    expected: list[Expected], produced: list[Produced], filename: str, *, all_remarks: bool
+) -> list[TilewrightError]:
+    """Return one error for each message that was not foretold, and one for each that did not come.
+
+    Without `all_remarks`, remarks that were not foretold are passed over.
+    """
     rest = list(expected)
     errors: list[TilewrightError] = []
     for one in produced:
         match = next((candidate for candidate in rest if candidate.matches(one)), None)
         if match is not None:
             rest.remove(match)
+            continue
+        if one.kind == "remark" and not all_remarks:
             continue
         place = None if one.line is None else SourceLocation(filename, one.line, 1)
         errors.append(TilewrightError(f"unexpected {one.kind}: {lower_first(one.message)}", place))

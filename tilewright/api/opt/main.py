@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -74,11 +75,12 @@ def split_input(text: str) -> list[str]:
 
 
 def _run(console: Console, argv: Sequence[str]) -> int:
-    arguments = parse_arguments(argv)
-    if (answer := _about(console, arguments)) is not None:
+    load = _Loader(console)
+    arguments = parse_arguments(argv, load)
+    if (answer := _about(load, arguments)) is not None:
         console.write_result(answer, "-")
         return 0
-    _load(console, arguments)
+    _load(load, arguments)
 
     # Here, so that --help and --version load no xDSL.
     from tilewright.api.opt.output import write_file
@@ -121,18 +123,32 @@ def _holds_operations(part: str) -> bool:
     return any(line and not line.startswith("//") for line in lines)
 
 
-def _load(console: Console, arguments: OptArguments) -> None:
+@dataclass
+class _Loader:
+    """Runs the files of `--load`, once; TilewrightError for one that fails."""
+
+    console: Console
+    done: bool = False
+
+    def __call__(self, paths: Sequence[str]) -> None:
+        if self.done:
+            return
+        self.done = True
+        from tilewright.passes.registry import load_passes_from
+
+        for path in paths:
+            file = Path(path)
+            if len(path) < 1024 and file.is_file():
+                # For the caret under an error in it.
+                self.console.sources[path] = file.read_text(encoding="utf-8", errors="replace")
+            load_passes_from(file)
+
+
+def _load(load: _Loader, arguments: OptArguments) -> None:
     """Run the files of `--load`; TilewrightError for one that fails, and for options that are no pass even then."""
     if not arguments.load:
         return
-    from tilewright.passes.registry import load_passes_from
-
-    for path in arguments.load:
-        file = Path(path)
-        if len(path) < 1024 and file.is_file():
-            # For the caret under an error in it.
-            console.sources[path] = file.read_text(encoding="utf-8", errors="replace")
-        load_passes_from(file)
+    load(arguments.load)
     options = [option for action in make_parser()._actions for option in action.option_strings]  # pyright: ignore[reportPrivateUsage]  # argparse has no public list
     check_bare_passes(arguments.bare_passes, options)
 
@@ -206,14 +222,14 @@ def _run_part(console: Console, driver: Driver, part: str, name: str, number: in
             diagnostics.error(error)
     if not arguments.verify_diagnostics:
         return result
-    wrong = mismatches(foretold, diagnostics.produced, name)
+    wrong = mismatches(foretold, diagnostics.produced, name, all_remarks=arguments.remarks)
     for mismatch in wrong:
         console.report(mismatch)
     foretold_failure = any(one.kind == "error" for one in diagnostics.produced)
     return None if wrong or (result is None and not foretold_failure) else result or ""
 
 
-def _about(console: Console, arguments: OptArguments) -> str | None:
+def _about(load: _Loader, arguments: OptArguments) -> str | None:
     """Return the answer to a question about the tool itself, or None if there is work to do."""
     if arguments.help:
         return make_parser().format_help()
@@ -222,7 +238,7 @@ def _about(console: Console, arguments: OptArguments) -> str | None:
     if arguments.list_passes is not None or arguments.help_pass:
         from tilewright.api.opt.pass_help import list_passes, list_passes_in_full, pass_help
 
-        _load(console, arguments)
+        _load(load, arguments)
         if arguments.help_pass:
             return "\n".join(pass_help(name) for name in arguments.help_pass)
         return list_passes_in_full() if arguments.list_passes == "full" else list_passes()
@@ -230,7 +246,7 @@ def _about(console: Console, arguments: OptArguments) -> str | None:
         return None
     from tilewright.api.opt.catalogue import list_dialects, list_targets
 
-    _load(console, arguments)
+    _load(load, arguments)
     return list_dialects() if arguments.list_dialects else list_targets()
 
 

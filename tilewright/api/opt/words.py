@@ -48,6 +48,8 @@ class Words:
     known: list[str]
     passes: list[tuple[str, str, str]]
     """(word as it was written, name, text of its options) of each option that the tool does not know."""
+    joined: bool = False
+    """Whether there is a short option with its value behind it, which a pass may be called as well."""
 
 
 def sort_words(
@@ -62,6 +64,7 @@ def sort_words(
     """
     known: list[str] = []
     passes: list[tuple[str, str, str]] = []
+    joined = False
     every = {*flags, *valued, *optional}
     words = iter(argv)
     for word in words:
@@ -73,6 +76,7 @@ def sort_words(
         elif _is_short(word, every):
             # A short option, perhaps with its value behind it, as in -ofile.
             known.append(word)
+            joined = joined or len(word) > 2
             if word in valued:
                 known.extend(_next(words))
         else:
@@ -89,11 +93,11 @@ def sort_words(
                 known.append(f"{option}={optional[option]}")
             elif option:
                 known.append(option + equals + value)
-    return Words(known, passes)
+    return Words(known, passes, joined)
 
 
 def _is_short(word: str, every: Collection[str]) -> bool:
-    """Return whether a word is a short option, perhaps with its value: `-ofile` is, `-cse` is not."""
+    """Return whether a word is a short option, perhaps with its value: `-ofile` is, `-cse` and other passes are not."""
     name = word[1:].partition("=")[0]
     if word.startswith("--") or _spelled(f"--{name}", every) is not None:
         return False
@@ -102,9 +106,9 @@ def _is_short(word: str, every: Collection[str]) -> bool:
     if word[:2] not in every:
         return False
     # Here, since most command lines need not know the passes to be read.
-    from tilewright.passes.registry import LOWERING_NAMES, PASSES
+    from tilewright.passes.registry import LOWERING_NAMES, all_passes
 
-    return name not in {*PASSES, *LOWERING_NAMES}
+    return name not in {*all_passes(), *LOWERING_NAMES}
 
 
 def _next(words: Iterator[str]) -> list[str]:

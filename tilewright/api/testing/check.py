@@ -1,9 +1,9 @@
 """One program, one subject, one place: execute before and after, and say what differs.
 
-`check` raises a `CheckFailed` when something does, and returns whether the passes changed the program at all. Every
-comparison is with the meaning of the program: the reference's results and their bounds for programs of the tensor
-level, or of the one that states what a tile program means; for tile programs without such a statement, what the tile
-interpreter makes of them as they are written.
+`check` raises a `CheckFailed` when something does, and returns whether the passes changed the program, the erasure of
+dead ops aside. Every comparison is with the meaning of the program: the reference's results and their bounds for
+programs of the tensor level, or of the one that states what a tile program means; for tile programs without such a
+statement, what the tile interpreter makes of them as they are written.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from tilewright.dialects.sym import RequireOp, SymbolOp
 from tilewright.dialects.tile.structure import KernelOp as TileKernelOp
 from tilewright.dialects.verify import verify_module
 from tilewright.lowering import pipelines
+from tilewright.passes.rewriting import apply_patterns
 from tilewright.passes.verify_dims import VerifyDimsPass
 from tilewright.passes.verify_facts import VerifyFactsPass
 from tilewright.runtime.reference import ReferenceValue
@@ -109,7 +110,7 @@ def _signs(module: ModuleOp) -> tuple[bool, ...]:
 
 
 def check(subject: Subject, place: Place | None, program: Program, *, to_sim: bool = True) -> bool:
-    """Hold one program to its meaning around the passes of a subject; whether they changed it.
+    """Hold one program to its meaning around the passes of a subject; whether they changed more than erase dead ops.
 
     `place` is None for subjects that compare executors. `to_sim` also takes what a pass of the tensor level made
     through the rest of the pipelines into the simulator; passes below it always go there.
@@ -144,16 +145,17 @@ def _in_tensor(subject: Subject, place: Place, meaning: Meaning, to_sim: bool) -
     _apply(subject, after)
     if not _changed(subject, before, after):
         return False
+    fired = not _only_erased(before, after)
     if not any(isinstance(op, FuncOp) for op in after.ops) and level_of(after) == "tile":
         _instances(subject, before, after, meaning)
-        return True
+        return fired
     what = f"after {subject.name}"
     if level_of(after) == "tensor":
         with _during(Raised, f"{what}, in the reference"):
             results = [r.rounded for r in oracle(after, meaning.inputs, meaning.program.sizes)]
         compare_results(results, meaning, f"{what}, in the reference")
         if not to_sim:
-            return True
+            return fired
     else:
         with _during(Raised, f"{what}, in the tile interpreter"):
             results = interpret_host(after, None, meaning.inputs)
@@ -166,7 +168,7 @@ def _in_tensor(subject: Subject, place: Place, meaning: Meaning, to_sim: bool) -
         call = PlannedCall(planned(after), meaning.inputs)
         kernels = {site: call.simt(site) for site in call.sites}
     _simulated(call, kernels, meaning, f"{what} and the rest of the pipeline, in the simulator")
-    return True
+    return fired
 
 
 def _in_tile(subject: Subject, place: Place, meaning: Meaning) -> bool:
@@ -178,10 +180,12 @@ def _in_tile(subject: Subject, place: Place, meaning: Meaning) -> bool:
             before[site] = call.instantiated(site)
             pipelines.run(before[site], context(), place.before)
     after = {site: module.clone() for site, module in before.items()}
-    changed = False
+    changed = fired = False
     for site, module in after.items():
         _apply(subject, module)
-        changed |= _changed(subject, before[site], module)
+        if _changed(subject, before[site], module):
+            changed = True
+            fired = fired or not _only_erased(before[site], module)
     if not changed:
         return False
     what = f"after {subject.name}"
@@ -194,7 +198,7 @@ def _in_tile(subject: Subject, place: Place, meaning: Meaning) -> bool:
             pipelines.run(module, context(), place.following(subject.pass_names))
         kernels = {site: kernel_of(module) for site, module in after.items()}
     _simulated(call, kernels, meaning, f"{what} and the rest of the pipeline, in the simulator")
-    return True
+    return fired
 
 
 def _instances(subject: Subject, before: ModuleOp, after: ModuleOp, meaning: Meaning) -> None:
@@ -273,6 +277,17 @@ def _changed(subject: Subject, before: ModuleOp, after: ModuleOp) -> bool:
     if not same and subject.only_checks:
         raise Invalid(f"after {subject.name}: a check changed the program")
     return not same
+
+
+def _only_erased(before: ModuleOp, after: ModuleOp) -> bool:
+    """Whether modules that differ are the same without their dead ops.
+
+    A driver of patterns may erase those on the way, whether or not a pattern of the pass has matched.
+    """
+    living = [module.clone() for module in (before, after)]
+    for module in living:
+        apply_patterns(module, (), erase_dead=True)
+    return living[0].is_structurally_equivalent(living[1])
 
 
 def compare_results(results: Sequence[Array], meaning: Meaning, what: str) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import queue
 import signal
+import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -18,6 +21,8 @@ from tilewright.diagnostics import TilewrightError
 
 FLUSH_SECONDS = 0.5
 """How often a worker process reports."""
+ORPHAN_SECONDS = 5.0
+"""How long a worker whose parent was killed may take to end by itself."""
 LINE_SECONDS = 5.0
 """How often there is a line of progress where standard error is no terminal."""
 
@@ -225,13 +230,23 @@ def _in_process(task: Task, events: Any, cancel: Any) -> None:
             flush()
             last = time.monotonic()
 
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    threading.Thread(target=_outlive_not, args=(parent,), daemon=True).start()
     try:
-        work(task, report, cancel.is_set)
+        work(task, report, lambda: cancel.is_set() or not parent.is_alive())
     except Exception as error:
         message = error.message if isinstance(error, TilewrightError) else f"{type(error).__name__}: {error}"
         report(Event(next(iter(task.subjects)), error=message))
     flush()
     events.put(None)
+
+
+def _outlive_not(parent: BaseProcess) -> None:
+    """Wait until the parent is gone, which may have been killed without a word, and end this process soon after."""
+    parent.join()
+    time.sleep(ORPHAN_SECONDS)
+    os._exit(1)
 
 
 @contextmanager

@@ -46,7 +46,7 @@ class Coverage:
 
     programs: int
     changed: int
-    """How many of them the passes changed."""
+    """How many of them the passes changed, the erasure of dead ops aside."""
     seconds: float
 
     def __str__(self) -> str:
@@ -74,7 +74,7 @@ def assert_pass_preserves(
     `programs` is a Hypothesis strategy of `Program` (by default random ones that the passes can meet), `examples` how
     many are tried and `seed` which ones; both, and `failures`, the folder for failure files (`.tilewright/failures`),
     come from the pytest plugin's options where they are not given. Raises `NotPreserved` for the smallest program that
-    failed, and `NeverChanged` when no program was changed, unless that is allowed.
+    failed, and `NeverChanged` when no program was changed, unless that is allowed; to erase dead ops is no change.
     """
     __tracebackhide__ = True  # pytest shows the caller's line
     subject = subject_of(what, after)
@@ -91,8 +91,8 @@ def assert_pass_preserves(
     if outcome.changed == 0 and subject.kind == "passes" and not (allow_unchanged or subject.only_checks):
         places = "; ".join(str(place) for place in subject.places)
         raise NeverChanged(
-            f"{subject.name} changed none of {outcome.programs} programs ({places}), so nothing was tested: give "
-            "programs= or after= where it has something to do, or allow_unchanged=True"
+            f"{subject.name} changed none of {outcome.programs} programs ({places}), dead ops aside, so nothing was "
+            "tested: give programs= or after= where it has something to do, or allow_unchanged=True"
         )
     return Coverage(outcome.programs, outcome.changed, outcome.seconds)
 

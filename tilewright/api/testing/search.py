@@ -57,7 +57,7 @@ class Outcome:
 
     programs: int = 0
     changed: int = 0
-    """How many programs the passes changed."""
+    """How many programs the passes changed, the erasure of dead ops aside."""
     failure: Example | None = None
     error: CheckFailed | None = None
     seconds: float = 0.0

@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import hypothesis.strategies as st
+from xdsl.dialects import func
+from xdsl.dialects.builtin import FunctionType
+from xdsl.ir import OpResult
 
+from tilewright.api.testing.execute import parse
 from tilewright.api.testing.lin_programs import lin_programs
 from tilewright.api.testing.matrix_kernels import matrix_kernels
 from tilewright.api.testing.program import Lane, Program
@@ -26,6 +30,9 @@ FOCUS: dict[str, tuple[int, tuple[str, ...]]] = {
 """Pass that most programs leave nothing to do -> how many ops of which kinds (those of `lin_programs`) give it work;
 two in three of its programs are such."""
 
+
+REPEATED = ("cse",)
+"""Passes whose programs of such kinds compute a result twice, which random programs hardly do."""
 
 FOR_MATRICES = ("choose-mma", "stage-results", "make-persistent", "pipeline-copies", "specialise-warps")
 """Passes that act on kernels for matrix instructions alone."""
@@ -53,4 +60,24 @@ def default_programs(subject: Subject, lane: Lane | None = None) -> st.SearchStr
     if not focused:
         return usual
     wanted = st.one_of([lin_programs(max_ops=count, lane=lane, ops=ops) for count, ops in focused])
+    if any(name in REPEATED for name in subject.pass_names):
+        wanted = wanted.map(with_a_repetition)
     return st.integers(0, 2).flatmap(lambda third: usual if third == 2 else wanted)
+
+
+def with_a_repetition(program: Program) -> Program:
+    """The program of the tensor level with the op of its first result once more, as another result."""
+    module = parse(program)
+    (function,) = (op for op in module.ops if isinstance(op, func.FuncOp))
+    block, last = function.body.block, function.body.block.last_op
+    assert last is not None
+    result = last.operands[0]
+    if not isinstance(result, OpResult):
+        return program
+    again = result.op.clone()
+    block.insert_op_before(again, last)
+    last.operands = [*last.operands, again.results[result.index]]
+    types = function.function_type
+    outputs = [*types.outputs.data, result.type]
+    function.properties["function_type"] = FunctionType.from_lists(types.inputs.data, outputs)
+    return replace(program, text=str(module))

@@ -94,10 +94,9 @@ def first_thread_of_role(op: Operation) -> int:
 
 def _roles(w: Writer, op: RolesOp) -> None:
     kernel = op.parent_op()
-    while kernel is not None and not isinstance(kernel, KernelOp):
+    while not isinstance(kernel, KernelOp):
+        assert kernel is not None  # a kernel is being written
         kernel = kernel.parent_op()
-    if kernel is None:
-        raise error_at(op, "simt.roles: expected a kernel around it")
     at_start = REGISTERS // kernel.threads.value.data // 8 * 8
     group = w.fresh()
     # The shuffle tells the compiler that the number is the same in a whole warp.

@@ -114,19 +114,20 @@ def _integer(value: int, type_: Attribute, long_suffix: str) -> str:
 
 
 def _float(value: float, type_: Attribute) -> str:
+    # FloatAttr has rounded the value to its type.
     if isinstance(type_, Float32Type):
-        bits = round_to_f32(value)
-        exact: float = struct.unpack("<f", struct.pack("<I", bits))[0]
-        if not math.isfinite(exact):
+        if not math.isfinite(value):
+            bits = struct.unpack("<I", struct.pack("<f", value))[0]
             return f"__int_as_float(0x{bits:08x})"
-        return _signed(f"{exact!r}f")
+        return _signed(f"{value!r}f")
     if isinstance(type_, Float64Type):
         if not math.isfinite(value):
             bits = struct.unpack("<Q", struct.pack("<d", value))[0]
             return f"__longlong_as_double(0x{bits:016x}LL)"
         return _signed(repr(value))
     if isinstance(type_, Float16Type):
-        return f"tw_f16_bits(0x{_f16_bits(value):04x})"
+        bits = struct.unpack("<H", struct.pack("<e", value))[0]
+        return f"tw_f16_bits(0x{bits:04x})"
     if isinstance(type_, BFloat16Type):
         return f"tw_bf16_bits(0x{_bf16_bits(value):04x})"
     raise TilewrightError(f"expected a constant of type f16, bf16, f32 or f64, got {type_}")
@@ -134,21 +135,6 @@ def _float(value: float, type_: Attribute) -> str:
 
 def _signed(text: str) -> str:
     return f"({text})" if text.startswith("-") else text
-
-
-def round_to_f32(value: float) -> int:
-    """The bits of the nearest f32, ties to even; beyond the range an infinity."""
-    try:
-        return int(struct.unpack("<I", struct.pack("<f", value))[0])
-    except OverflowError:
-        return 0xFF800000 if value < 0 else 0x7F800000
-
-
-def _f16_bits(value: float) -> int:
-    try:
-        return int(struct.unpack("<H", struct.pack("<e", value))[0])
-    except OverflowError:
-        return 0xFC00 if value < 0 else 0x7C00
 
 
 def _bf16_bits(value: float) -> int:

@@ -60,11 +60,6 @@ class Builder:
 
     # Scopes.
 
-    @property
-    def block(self) -> Block:
-        """The block that ops with effects are added to."""
-        return self._scopes[-1].block
-
     def add(self, op: Operation) -> Operation:
         """Add an op at the end of the innermost scope."""
         return self._append(self._scopes[-1], op)

@@ -27,7 +27,7 @@ from tilewright.dialects.simt.mbarriers import (
     MbarWaitOp,
     NamedBarrierOp,
 )
-from tilewright.dialects.simt.memory import RegsAllocOp, RegsLoadOp, RegsStoreOp, SharedOp, zero_of
+from tilewright.dialects.simt.memory import RegsAllocOp, RegsLoadOp, RegsStoreOp, SharedOp
 from tilewright.dialects.simt.sync import BarrierOp
 from tilewright.dialects.simt.tma import BulkCommitOp, BulkWaitOp, TmaLoadOp, TmaStoreOp
 from tilewright.dialects.simt.types import MbarType, TensorMapAttr, TmapType, regs_type, shared_type
@@ -39,7 +39,15 @@ from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType, SwizzledLayout, buffer_type
 from tilewright.lowering.tile_to_simt.builder import I32
-from tilewright.lowering.tile_to_simt.state import Channel, Kernel, Ring, Slot, element_bytes, element_type
+from tilewright.lowering.tile_to_simt.state import (
+    Channel,
+    Kernel,
+    Ring,
+    Slot,
+    element_bytes,
+    element_type,
+    registers_of,
+)
 from tilewright.passes.core import error_at
 
 WARP = 32
@@ -253,8 +261,7 @@ def _map_argument(kernel: Kernel, op: CopyOp, buffer: SSAValue, tile: BufType) -
     order = [d for d in range(tile.rank) if d != along] + [along]
     box = [span if d == along else tile.sizes[d] for d in order]
     type_ = buffer_type(buffer)
-    if type_.strides is None:
-        raise error_at(op, "tile.copy: expected a buffer with strides")
+    assert type_.strides is not None  # as of all arguments
     fixed = kernel.builder.fixed
     dims = DimsAttr(tuple(type_.dims[d].substitute(fixed) for d in order))
     strides = DimsAttr(tuple(type_.strides[d].substitute(fixed) for d in order))
@@ -272,8 +279,6 @@ def lower_mapped_copy(kernel: Kernel, op: CopyOp) -> None:
     slot, tile = kernel.slots.get(inside), buffer_type(inside)
     if slot is None:
         raise error_at(op, "tile.copy: via tma moves the buffers of a channel's slot")
-    if loads and op.other is not None and op.other != zero_of(element_type(tile.element)):
-        raise error_at(op, "tile.copy: via tma fills with 0.0")
     builder = kernel.builder
     argument, order = _map_argument(kernel, op, outside, tile)
     offsets = op.source_offsets if loads else op.target_offsets
@@ -296,9 +301,9 @@ def lower_matrix_store(kernel: Kernel, op: CopyOp) -> None:
     slot, shared = kernel.slots.get(op.target), buffer_type(op.target)
     if slot is None or shared.swizzle is None or shared.swizzle.along.data != shared.rank - 1:
         raise error_at(op, "tile.copy: via stmatrix stores rows to a slot that is swizzled along them")
-    rows = tile.sizes[-2]
-    if tile.rank < 2 or tile.count != rows * tile.sizes[-1]:
+    if tile.rank < 2 or tile.count != tile.sizes[-2] * tile.sizes[-1]:
         raise error_at(op, f"tile.copy: via stmatrix stores one matrix, got a tile of {list(tile.sizes)}")
+    rows = tile.sizes[-2]
     leading = [builder.constant(0, I32)] * (tile.rank - 2)
     regs = kernel.values[op.source]
     _, span, _, panels = panel_of(shared)
@@ -325,7 +330,8 @@ def lower_matrix_store(kernel: Kernel, op: CopyOp) -> None:
             first = builder.add_int(first, builder.mul_int(q, builder.constant(4, I32)))
             column = builder.add_int(builder.add_int(first, builder.mul_int(h, builder.constant(2, I32))), e)
             line = builder.add_int(builder.mul_int(block, builder.constant(2, I32)), x)
-            value = builder.add(RegsLoadOp(regs, [*leading, line, column])).results[0]
+            place = registers_of(kernel, op.source, [*leading, line, column])
+            value = builder.add(RegsLoadOp(regs, place)).results[0]
             to = builder.add_int(
                 builder.mul_int(h, builder.constant(4, I32)), builder.mul_int(x, builder.constant(2, I32))
             )

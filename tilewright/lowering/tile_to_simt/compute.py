@@ -19,21 +19,19 @@ from tilewright.lowering.tile_to_simt.builder import I32, I64, Builder
 from tilewright.lowering.tile_to_simt.elements import Local, each_local, thread_place
 from tilewright.lowering.tile_to_simt.matrix import lower_wgmma
 from tilewright.lowering.tile_to_simt.scalars import clone_body
-from tilewright.lowering.tile_to_simt.state import Kernel, distribution, element_type, iteration_distribution
+from tilewright.lowering.tile_to_simt.state import (
+    Kernel,
+    distribution,
+    element_type,
+    iteration_distribution,
+    registers_of,
+)
 from tilewright.passes.core import error_at
 
 
 def register_indices(builder: Builder, dims: Sequence[int], locals_: Mapping[int, Local]) -> list[SSAValue]:
     """The register indices of an operand whose dims run along these iteration dims."""
     return [builder.constant(0, I32) if d == BROADCAST else locals_[d].register for d in dims]
-
-
-def registers_of(kernel: Kernel, fragment: SSAValue, indices: Sequence[SSAValue]) -> list[SSAValue]:
-    """Indices into the register array of a fragment; those of a part begin at its offsets."""
-    offsets = kernel.register_offsets.get(fragment)
-    if offsets is None:
-        return list(indices)
-    return [kernel.builder.add_int(i, offset) for i, offset in zip(indices, offsets, strict=True)]
 
 
 def read(kernel: Kernel, value: SSAValue, dims: Sequence[int], locals_: Mapping[int, Local]) -> SSAValue:
@@ -85,7 +83,7 @@ def lower_fill(kernel: Kernel, op: FillOp) -> None:
             loops.enter_context(each_local(builder, dim, size, place=False)).register
             for dim, size in zip(distribution(op, type_), type_.sizes, strict=True)
         ]
-        builder.add(RegsStoreOp(value, kernel.values[op.target], registers))
+        builder.add(RegsStoreOp(value, kernel.values[op.target], registers_of(kernel, op.target, registers)))
 
 
 def lower_map(kernel: Kernel, op: MapOp) -> None:
@@ -108,7 +106,7 @@ def lower_map(kernel: Kernel, op: MapOp) -> None:
         results = clone_body(kernel, op.body.block, arguments)
         with builder.when(inside_limits(kernel, limits, spread, op.sizes, locals_)):
             for result, (target, dims) in zip(results, op.mapped_outputs, strict=True):
-                indices = register_indices(builder, dims, locals_)
+                indices = registers_of(kernel, target, register_indices(builder, dims, locals_))
                 builder.add(RegsStoreOp(result, kernel.values[target], indices))
 
 
@@ -147,7 +145,8 @@ def lower_mma(kernel: Kernel, op: MmaOp) -> None:
         else:
             product = builder.add(arith.MuliOp(a, b)).results[0]
             result = builder.add(arith.AddiOp(product, c)).results[0]
-        builder.add(RegsStoreOp(result, kernel.values[op.acc], register_indices(builder, acc, locals_)))
+        indices = registers_of(kernel, op.acc, register_indices(builder, acc, locals_))
+        builder.add(RegsStoreOp(result, kernel.values[op.acc], indices))
 
 
 def _extend(kernel: Kernel, op: MmaOp, value: SSAValue, type_: Attribute) -> SSAValue:

@@ -15,7 +15,7 @@ from tilewright.lowering.tile_to_simt.builder import I32
 from tilewright.lowering.tile_to_simt.compute import inside_limits, read
 from tilewright.lowering.tile_to_simt.elements import Local, each_local, first_copy, thread_place
 from tilewright.lowering.tile_to_simt.expressions import lower_expr
-from tilewright.lowering.tile_to_simt.state import Kernel, element_type, iteration_distribution
+from tilewright.lowering.tile_to_simt.state import Kernel, element_type, iteration_distribution, registers_of
 from tilewright.passes.core import error_at
 
 
@@ -56,6 +56,7 @@ def lower_gather(kernel: Kernel, op: GatherOp) -> None:
             address = builder.add_int(address, builder.mul_int(index, stride))
         pointer, registers = kernel.values[op.source], [locals_[d].register for d in range(tile.rank)]
         if tile.strides is None:
+            registers = registers_of(kernel, op.target, registers)
             builder.add(LoadOp(pointer, address, kernel.values[op.target], registers, 1, mask, op.other))
             return
         line = RegsAllocOp(regs_type([1], element_type(tile.element)))

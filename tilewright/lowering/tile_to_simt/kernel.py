@@ -167,6 +167,8 @@ def _alloc(kernel: Kernel, op: AllocOp) -> None:
     type_, element = op.type, element_type(op.type.element)
     if type_.space.data == "shared":
         assert op.offset is not None
+        if type_.swizzle is not None:
+            raise error_at(op, "tile.alloc: a swizzled buffer must be in a channel's slot; run pipeline-copies")
         new: Operation = SharedOp(op.offset.value.data, shared_type(_shared_sizes(type_), element))
     else:
         sizes = [d.elements_per_thread(n) for d, n in zip(distribution(op, type_), type_.sizes, strict=True)]

@@ -35,7 +35,13 @@ from tilewright.lowering.tile_to_simt.elements import (
     thread_digit,
     thread_place,
 )
-from tilewright.lowering.tile_to_simt.state import Kernel, distribution, element_type, iteration_distribution
+from tilewright.lowering.tile_to_simt.state import (
+    Kernel,
+    distribution,
+    element_type,
+    iteration_distribution,
+    registers_of,
+)
 from tilewright.passes.core import error_at
 
 BinaryOp: TypeAlias = "Callable[[SSAValue, SSAValue], Operation]"
@@ -158,9 +164,9 @@ class _Reduction:
 
     def finish(self, result: SSAValue, indices: list[SSAValue]) -> None:
         """Combine with what the target holds."""
-        target = self.kernel.values[self.op.target]
-        old = self.builder.add(RegsLoadOp(target, indices)).results[0]
-        self.builder.add(RegsStoreOp(self.combine(old, result), target, indices))
+        target, places = self.kernel.values[self.op.target], registers_of(self.kernel, self.op.target, indices)
+        old = self.builder.add(RegsLoadOp(target, places)).results[0]
+        self.builder.add(RegsStoreOp(self.combine(old, result), target, places))
 
     def scratch_index(self, warp: SSAValue, locals_: Mapping[int, Local]) -> SSAValue:
         """`warp * (elements of the target) + row-major place of the target element`, an i32."""

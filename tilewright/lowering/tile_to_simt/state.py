@@ -94,6 +94,14 @@ class Kernel:
         return lower_expr(self.builder, expr, {name: self.index(value) for name, value in where.items()})
 
 
+def registers_of(kernel: Kernel, fragment: SSAValue, indices: Sequence[SSAValue]) -> list[SSAValue]:
+    """Indices into the register array of a fragment; those of a part begin at its offsets."""
+    offsets = kernel.register_offsets.get(fragment)
+    if offsets is None:
+        return list(indices)
+    return [kernel.builder.add_int(i, offset) for i, offset in zip(indices, offsets, strict=True)]
+
+
 def element_type(type_: Attribute) -> Attribute:
     """How an element is stored and computed with: an `index` has 64 bits, whatever the width of addresses."""
     return I64 if isinstance(type_, IndexType) else type_
