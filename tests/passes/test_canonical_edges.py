@@ -130,6 +130,15 @@ STAYS = {
         "func.func @f(%a: index) -> index { %w = arith.index_cast %a : index to i32"
         " %r = arith.index_cast %w : i32 to index func.return %r : index }"
     ),
+    "widened, and narrowed to another float": (
+        "func.func @f(%a: f16) -> bf16 { %w = arith.extf %a : f16 to f32 %r = arith.truncf %w : f32 to bf16"
+        " func.return %r : bf16 }"
+    ),
+    "a cast of sizes to other sizes": (
+        "sym.symbol @M sym.symbol @N func.func @f(%a: tensor<?xf32, #sym.dims<M>>) -> tensor<?xf32, #sym.dims<N>> {"
+        " %r = sym.cast %a : tensor<?xf32, #sym.dims<M>> to tensor<?xf32, #sym.dims<N>>"
+        " func.return %r : tensor<?xf32, #sym.dims<N>> }"
+    ),
     "a constant beyond 64 bits": (
         "func.func @f() -> index { %r = sym.apply 9223372036854775808 func.return %r : index }"
     ),
