@@ -103,3 +103,15 @@ def test_a_reshape_to_sizes_that_are_required_to_agree_is_no_kernel() -> None:
     )
     assert "sym.cast" not in str(made.planned)
     assert len(made.assert_right({"M": 5, "N": 5}).launches) == 1
+
+
+def test_what_two_steps_read_at_the_same_positions_is_gathered_once() -> None:
+    made = lowering(
+        "(%x: !M) -> (!M, !M)",
+        "%y:2 = lin.group ins(%x : !M) -> !M, !M { ^bb0(%v: !M):"
+        f" %a = lin.generic (i) ins(%v at [M - 1 - i] : !M) out[i] : !M {DOUBLE}"
+        f" %b = lin.generic (i) ins(%v at [M - 1 - i] : !M, %a[i] : !M) out[i] : !M {ADD}"
+        " lin.yield %a, %b : !M, !M } func.return %y#0, %y#1 : !M, !M",
+    )
+    assert len(made.assert_right(SIZES).launches) == 1
+    assert [op.name for op in made.planned.walk()].count("tile.gather") == 1

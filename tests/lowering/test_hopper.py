@@ -187,7 +187,7 @@ def test_a_width_without_an_instruction_is_an_error_at_the_product() -> None:
 
 
 ROLES = """
-simt.kernel @k(%on : i1) threads 256 smem 0 grid [1] {
+simt.kernel @k(%on : i1) threads 384 smem 0 grid [1] {
   simt.elect role {
     simt.fence async
   }
@@ -200,6 +200,8 @@ simt.kernel @k(%on : i1) threads 256 smem 0 grid [1] {
           simt.fence async
         }
       }
+      role spare warpgroups [2, 3] {
+      }
     }
   }
 }
@@ -207,13 +209,13 @@ simt.kernel @k(%on : i1) threads 256 smem 0 grid [1] {
 
 
 def test_a_role_elects_its_first_thread_and_asks_for_more_or_fewer_registers() -> None:
-    """Outside of roles all threads have one, from thread 0 on. At the start each has 65536 / 256 = 256 registers."""
+    """Outside of roles it is thread 0. At the start each of 384 threads has 168 of 65536 registers, in steps of 8."""
     lines = [line.strip() for line in emit_kernel(kernel_of(ROLES), "sm_90a").partition('extern "C"')[2].splitlines()]
     elected = [line for line in lines if line.startswith("if (threadIdx.x ==")]
     assert elected == ["if (threadIdx.x == 0) {", "if (threadIdx.x == 128) {"]
     assert [line for line in lines if "_registers<" in line] == [
         "tw_fewer_registers<40>();",
-        "tw_fewer_registers<248>();",
+        "tw_more_registers<248>();",
     ]
 
 

@@ -330,6 +330,19 @@ def test_scratch_is_padded_where_a_product_reads_it(arch: str, grouped: bool, mu
     assert row_multiple(turned.results[0], arch) == 1
 
 
+def test_an_operand_that_is_read_at_computed_positions_leaves_the_product_to_the_threads() -> None:
+    """Rows in the reverse order: no tensor map moves those."""
+    types = {"a": tensor("M", "K"), "b": tensor("K", "N"), "c": tensor("M", "N", element="f32")}
+    product_ = GENERIC.format(left="%a", right="%b", **types)
+    product_ = product_.replace("%a[i, k]", "%a at [M - 1 - i, k] else 0.0 : bf16")
+    text = "{symbols}func.func @main(%a: {a}, %b: {b}) -> {c} {{ %r = {product} func.return %r : {c} }}"
+    compiled = entry(text.format(symbols=SYMBOLS, product=product_, **types))
+    assert not any("_tile" in site.kernel for site in compiled.plan.sites)
+    a, b = whole(9, 5), whole(5, 11)
+    (got,) = interpret_host(compiled.planned[0], "main", [a, b])
+    np.testing.assert_array_equal(got, times(np.ascontiguousarray(a[::-1]), b).astype(np.float32))
+
+
 def copied(name: str, source: Array, sizes: dict[str, int]) -> tuple[Array, Any]:
     """What a copy kernel makes of the left operand, and the simulator's report."""
     compiled = entry()

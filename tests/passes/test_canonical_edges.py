@@ -97,6 +97,13 @@ FOLDS = {
         " %r = sym.apply i floordiv 2 + i0 floordiv 3 + i1 floordiv 5 where i = %a, i0 = %b, i1 = %c"
         " func.return %r : index }",
     ),
+    "one name for two values, inside, beside a symbol that the second could be called": (
+        "sym.symbol @i0 sym.require i0 >= 2 func.func @f(%a: index, %b: index) -> index {"
+        " %x = sym.apply i floordiv 2 where i = %a %y = sym.apply i floordiv 3 where i = %b"
+        " %r = sym.apply x + y where x = %x, y = %y func.return %r : index }",
+        "sym.symbol @i0 sym.require i0 >= 2 func.func @f(%a: index, %b: index) -> index {"
+        " %r = sym.apply i floordiv 2 + i1 floordiv 3 where i = %a, i1 = %b func.return %r : index }",
+    ),
     "a constant beyond 64 bits that names a value, taken away again": (
         "func.func @f(%a: index, %b: index) -> index { %x = sym.apply 9223372036854775808 where i = %a"
         " %r = sym.apply x + j - 9223372036854775807 where x = %x, j = %b func.return %r : index }",
@@ -118,6 +125,11 @@ STAYS = {
         " %p = arith.constant dense<1.0> : vector<2xf32> %s = arith.mulf %x, %p : vector<2xf32>"
         " func.return %r, %s : vector<2xi32>, vector<2xf32> }"
     ),
+    "a transpose of nothing that says more of the sizes": (
+        "sym.symbol @M func.func @f(%a: tensor<?xf32>) -> tensor<?xf32, #sym.dims<M>> {"
+        " %r = lin.transpose %a perm [0] : tensor<?xf32> -> tensor<?xf32, #sym.dims<M>>"
+        " func.return %r : tensor<?xf32, #sym.dims<M>> }"
+    ),
     "widened, and narrowed to a third type": (
         "func.func @f(%a: i8) -> i16 { %w = arith.extsi %a : i8 to i32 %r = arith.trunci %w : i32 to i16"
         " func.return %r : i16 }"
@@ -129,6 +141,15 @@ STAYS = {
     "an index as 32 bits, and back": (
         "func.func @f(%a: index) -> index { %w = arith.index_cast %a : index to i32"
         " %r = arith.index_cast %w : i32 to index func.return %r : index }"
+    ),
+    "widened, and narrowed to another float": (
+        "func.func @f(%a: f16) -> bf16 { %w = arith.extf %a : f16 to f32 %r = arith.truncf %w : f32 to bf16"
+        " func.return %r : bf16 }"
+    ),
+    "a cast of sizes to other sizes": (
+        "sym.symbol @M sym.symbol @N func.func @f(%a: tensor<?xf32, #sym.dims<M>>) -> tensor<?xf32, #sym.dims<N>> {"
+        " %r = sym.cast %a : tensor<?xf32, #sym.dims<M>> to tensor<?xf32, #sym.dims<N>>"
+        " func.return %r : tensor<?xf32, #sym.dims<N>> }"
     ),
     "a constant beyond 64 bits": (
         "func.func @f() -> index { %r = sym.apply 9223372036854775808 func.return %r : index }"

@@ -63,8 +63,7 @@ class CoalescePass(TilewrightPass):
         ranked = sorted(votes, key=lambda d: -votes[d])
         order = [*ranked, *(d for d in reversed(range(len(dims.sizes))) if d not in votes)]
         spread_fragments(dims, spread_threads(kernel, dims, threads, order, [e.vector for e in spread]))
-        if ranked:
-            remark(kernel, self.name, f"threads run along iteration dim {ranked[0]}: {votes[ranked[0]]} bytes a tile")
+        remark(kernel, self.name, f"threads run along iteration dim {ranked[0]}: {votes[ranked[0]]} bytes a tile")
 
 
 def fast_dims(kernel: KernelOp, dims: IterationDims, scopes: KernelScopes) -> dict[int, int]:

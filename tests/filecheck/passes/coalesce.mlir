@@ -89,3 +89,11 @@ tile.kernel @half_open(%x: !tile.buf<[32, 32], f32, global, #tile.strided<[32, 1
   %u = tile.alloc : !tile.buf<[32, 32], f32, fragment, #tile.distributed<threads [8, 4] strides [1, 8] vector [1, 1]>>
   tile.copy %x[%zero, %zero] to %u bounds [proved, proved]
 }
+
+// What has no dims has no dim along which threads could run.
+// CHECK-LABEL: tile.kernel @scalar
+// CHECK: tile.copy %x to %s dist #tile.distributed<threads [] strides [] vector []>
+tile.kernel @scalar(%x: !tile.buf<[], f32, global, #tile.strided<[]>>) grid (%i) = [1] {
+  %s = tile.alloc : !tile.buf<[], f32, shared>
+  tile.copy %x to %s
+}

@@ -49,3 +49,12 @@ tile.kernel @scratch(%x: !tile.buf<[128], f32, global, #tile.strided<[1]>>) grid
   %t = tile.alloc : !tile.buf<[128], f32, fragment, #tile.distributed<threads [32] strides [1] vector [1]>>
   tile.copy %x[%zero] to %t bounds [proved]
 }
+
+// A mapped kernel whose layouts have no neighbours along any dim.
+// CHECK-LABEL: tile.kernel @mapped_apart
+// CHECK: tile.copy %x[%zero, %zero] to %t bounds [proved, proved]{{$}}
+tile.kernel @mapped_apart(%x: !tile.buf<[8, 32], f32, global, #tile.strided<[32, 1]>>) grid (%i) = [1] threads 32 mapped bases [0] {
+  %zero = sym.apply 0
+  %t = tile.alloc : !tile.buf<[8, 32], f32, fragment, #tile.distributed<threads [1, 32] strides [1, 1] vector [1, 1]>>
+  tile.copy %x[%zero, %zero] to %t bounds [proved, proved]
+}
