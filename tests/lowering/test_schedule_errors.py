@@ -113,6 +113,20 @@ ERRORS = {
         ),
         "thread strides must be multiples of what lies below them, got 16 over 12",
     ),
+    "unaligned accesses of two bytes": (
+        kernel_text("odd_rows").replace("width 8 unaligned", "width 1 unaligned"),
+        "tile.copy: unaligned accesses take 4, 8, 16 bytes, got 2",
+    ),
+    "too few threads for the ends of a row": (
+        kernel(
+            "%ch = tile.channel at [0] : !tile.channel<1, !tile.buf<[32, 64], bf16, shared, #tile.swizzled<128, 1>>> "
+            "%s = tile.acquire %ch tile.publish %ch %r = tile.receive %ch tile.copy %r to %x bounds [clip, clip] via "
+            "thread width 8 unaligned dist #tile.distributed<threads [8, 4] strides [4, 1] vector [1, 8]> "
+            "tile.release %ch",
+            "%x: !tile.buf<[32, 64], bf16, global, #tile.strided<[64, 1]>>",
+        ),
+        "tile.copy: unaligned stores need 8 threads along a row, got 4",
+    ),
     "an offset beyond the index type": (
         kernel(
             "%o = sym.apply 3000000000 "

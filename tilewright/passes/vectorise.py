@@ -51,9 +51,9 @@ class VectorisePass(TilewrightPass):
     and the size (where it is clipped), and the base address is a multiple of the access. The fragments' layouts get
     that many neighbouring elements a thread; fewer where others of the kernel's copies move single elements along the
     dim. A load of small elements that could only be single ones becomes as wide as the others, `unaligned`: aligned
-    words are read and shifted. A product's accumulators get them too, for wide reads of shared memory. Relies on
-    layouts from `map-threads`, and on facts that a variant assumes. Where the author mapped the kernel, a width that is
-    open becomes what the layout allows.
+    words are read and shifted; a copy from a slot stores words that are aligned in memory. A product's accumulators get
+    vectors too, for wide reads of shared memory. Relies on layouts from `map-threads`, and on facts that a variant
+    assumes. Where the author mapped the kernel, a width that is open becomes what the layout allows.
     """
 
     name = "vectorise"

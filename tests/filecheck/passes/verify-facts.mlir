@@ -71,14 +71,18 @@ tile.kernel @k(%x: !tile.buf<[M, N], bf16, global, #tile.strided<[N, 1]>>) grid 
 
 // -----
 
-// Stores from any element on are made from slots.
+// Stores from any element on need a stride of 1 as well.
 sym.symbol @M
 sym.symbol @N
-tile.kernel @k(%x: !tile.buf<[M, N], bf16, global, #tile.strided<[N, 1]>>) grid (%i, %j) = [M, N ceildiv 64] {
+sym.symbol @x_s0 {source = "stride"}
+sym.symbol @x_s1 {source = "stride"}
+tile.kernel @k(%x: !tile.buf<[M, N], bf16, global, #tile.strided<[x_s0, x_s1]>>) grid (%i, %j) = [M, N ceildiv 64] {
   %n0 = sym.apply 64*i where i = %j
-  %s = tile.alloc : !tile.buf<[1, 64], bf16, shared, #tile.strided<[64, 1]>>
+  %ch = tile.channel : !tile.channel<1, !tile.buf<[8, 64], bf16, shared, #tile.swizzled<128, 1>>>
+  %s = tile.receive %ch
   // expected-error@+1 {{unaligned stores need a stride of 1, and a slot with rows along it}}
-  tile.copy %s to %x[%i, %n0] bounds [proved, clip] width 8 unaligned
+  tile.copy %s to %x[%i, %n0] bounds [clip, clip] width 8 unaligned
+  tile.release %ch
 }
 
 // -----

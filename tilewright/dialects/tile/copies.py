@@ -59,7 +59,7 @@ class CopyOp(IRDLOperation):
     written) or `proved` (none is past the size). `width` elements along dim `along` (the last one if absent) go in one
     access of the memory side. A copy from global to shared memory has two memory sides: `width` is the load's,
     `store_width` the store's (the same if absent). `dist` says which thread moves what when no fragment says it.
-    `unaligned` accesses of global memory may begin at any element and lie partly past the size.
+    `unaligned` accesses of global memory may begin at any element and lie partly past the size; stores read a slot.
     """
 
     name = "tile.copy"
@@ -181,6 +181,8 @@ class CopyOp(IRDLOperation):
             raise VerifyException(f"expected along to be a dim from 0 to {tile.rank - 1}, got {self.along.value.data}")
         if self.unaligned is not None and ("global" not in self.spaces or not self.by_threads):
             raise VerifyException("unaligned accesses are those of threads to global memory")
+        if self.unaligned is not None and source.space.data != "global" and source.swizzle is None:
+            raise VerifyException(f"unaligned stores read a swizzled slot, got {source}")
 
     def _verify_way(self, tile: BufType) -> None:
         """What tensor maps and matrix stores can move."""

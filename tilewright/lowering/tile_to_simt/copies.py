@@ -16,14 +16,23 @@ from dataclasses import dataclass, replace
 from xdsl.ir import SSAValue
 
 from tilewright.diagnostics import TilewrightError
-from tilewright.dialects.simt.memory import LoadOp, MisalignedOp, Reach, RegsAllocOp, RegsLoadOp, RegsStoreOp, StoreOp
+from tilewright.dialects.simt.memory import (
+    UNALIGNED_BYTES,
+    LoadOp,
+    MisalignedOp,
+    Reach,
+    RegsAllocOp,
+    RegsLoadOp,
+    RegsStoreOp,
+    StoreOp,
+)
 from tilewright.dialects.simt.types import RegsType, regs_type
 from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.types import AnyDistribution, BufType, buffer_type
 from tilewright.lowering.tile_to_simt.builder import I32, Builder, Int, constant_of
 from tilewright.lowering.tile_to_simt.channels import lower_mapped_copy, lower_matrix_store, panel_of
 from tilewright.lowering.tile_to_simt.elements import each_local, first_copy, thread_place
-from tilewright.lowering.tile_to_simt.state import Kernel, Slot, element_type
+from tilewright.lowering.tile_to_simt.state import Kernel, Slot, element_bytes, element_type
 from tilewright.passes.core import error_at
 
 
@@ -358,3 +367,7 @@ def _check(op: CopyOp, tile: BufType, dims: Sequence[AnyDistribution]) -> None:
             raise error_at(
                 op, f"tile.copy: size {size} is no multiple of threads {dim.threads} times vector {dim.vector}"
             )
+    size = element_bytes(tile.element) * op.widths[0 if op.spaces[0] == "global" else 1]
+    if op.unaligned is not None and size not in UNALIGNED_BYTES:
+        expected = ", ".join(map(str, UNALIGNED_BYTES))
+        raise error_at(op, f"tile.copy: unaligned accesses take {expected} bytes, got {size}")

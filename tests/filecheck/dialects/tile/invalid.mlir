@@ -562,3 +562,11 @@ tile.kernel @k(%x: !tile.buf<[8, 64], bf16, global, #tile.strided<[64, 1]>>) gri
   // expected-error@+1 {{unaligned accesses are those of threads to global memory}}
   tile.copy %x to %s bounds [clip, clip] via tma unaligned
 }
+
+// -----
+
+tile.kernel @k(%x: !tile.buf<[8, 64], bf16, global, #tile.strided<[64, 1]>>) grid () = [] {
+  %f = tile.alloc : !tile.buf<[8, 64], bf16, fragment>
+  // expected-error@+1 {{unaligned stores read a swizzled slot, got !tile.buf<[8, 64], bf16, fragment>}}
+  tile.copy %f to %x bounds [clip, clip] via thread width 8 unaligned
+}
