@@ -63,6 +63,13 @@ GROUPS = {
         " lin.yield %a, %a : !M, !M } func.return %y#0, %y#1 : !M, !M",
         2,
     ),
+    "an argument that leaves as it came": (
+        "(%x: !M) -> (!M, !M)",
+        "%y:2 = lin.group ins(%x : !M) -> !M, !M { ^bb0(%v: !M):"
+        f" %a = lin.generic (i) ins(%v[i] : !M) out[i] : !M {DOUBLE}"
+        " lin.yield %a, %v : !M, !M } func.return %y#0, %y#1 : !M, !M",
+        2,
+    ),
     "a dim of one element that no result has": (
         "(%x: !M1) -> !M",
         "%y = lin.group ins(%x : !M1) -> !M { ^bb0(%v: !M1):"

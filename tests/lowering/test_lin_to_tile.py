@@ -19,12 +19,11 @@ from tilewright.dialects.tile.structure import ForOp, KernelOp
 from tilewright.lowering import pipelines
 from tilewright.lowering.lin_to_tile import LinToTilePass
 from tilewright.lowering.lin_to_tile import tile_sizes as tiles
-from tilewright.lowering.lin_to_tile.tile_sizes import Extent
 from tilewright.passes.pipeline import run_pipeline
 from tilewright.runtime.tile_interpreter.host import interpret_host
 
 B, M, N, K = tw.symbols("B M N K")
-UNKNOWN = Extent(None, None)
+UNKNOWN = None
 
 
 def take(*sizes: object, dtype: str = "float32") -> Tensor:
@@ -252,11 +251,11 @@ class TestTileSizes:
         assert tiles.elementwise([], {}, None) == {}
         assert tiles.elementwise([0], {0: UNKNOWN}, None) == {0: 2048}
         assert tiles.elementwise([0, 1], {0: UNKNOWN, 1: UNKNOWN}, None) == {0: 16, 1: 128}
-        assert tiles.elementwise([0, 1], {0: UNKNOWN, 1: Extent(3, None)}, None) == {0: 512, 1: 4}
+        assert tiles.elementwise([0, 1], {0: UNKNOWN, 1: 3}, None) == {0: 512, 1: 4}
         assert tiles.elementwise([0, 1, 2], dict.fromkeys(range(3), UNKNOWN), 0) == {0: 32, 1: 1, 2: 32}
 
     def test_rows(self) -> None:
         unknown = dict.fromkeys(range(2), UNKNOWN)
         assert tiles.rows([0], [1], 1, unknown, 1024) == {0: 1, 1: 1024}
         assert tiles.rows([1], [0], 1, unknown, 1024) == {0: 8, 1: 128}
-        assert tiles.rows([0], [1], 1, {0: UNKNOWN, 1: Extent(16, None)}, 1024) == {0: 64, 1: 16}
+        assert tiles.rows([0], [1], 1, {0: UNKNOWN, 1: 16}, 1024) == {0: 64, 1: 16}

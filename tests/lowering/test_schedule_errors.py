@@ -212,6 +212,18 @@ ERRORS |= {
         ),
         "tile.slice: expected a fragment with a layout over threads, got !tile.buf<[64, 32], f32, fragment>",
     ),
+    "matrix instructions into a part": (
+        hopper(
+            fragment("acc", [64, 128], [16, 8], [8, 1])
+            + "%h = tile.slice %acc[%o, %o] : !tile.buf<[64, 64], f32, fragment, "
+            + "#tile.distributed<threads [16, 8] strides [8, 1] vector [1, 1]>> "
+            + "%c = tile.channel at [0, 8192] barriers 16384 : !tile.channel<1, "
+            + "!tile.buf<[64, 64], bf16, shared, #tile.swizzled<128, 1>>, "
+            + "!tile.buf<[64, 64], bf16, shared, #tile.swizzled<128, 1>>> %a, %b = tile.receive %c "
+            + "tile.mma (d0, d1, d2) %a[d0, d2], %b[d2, d1] into %h[d0, d1] inst wgmma"
+        ),
+        "tile.mma: inst wgmma adds to whole accumulators, got a part of a fragment",
+    ),
     "matrix instructions on f32": (
         hopper(
             fragment("acc", [64, 64], [16, 8], [8, 1])

@@ -146,6 +146,27 @@ def test_matrix_instructions_in_parts(m: int, n: int, k: int) -> None:
     assert second.endswith("_sum")
 
 
+def test_two_summed_dims_and_their_layouts() -> None:
+    rows, columns, outer, inner = tw.symbols("M N J K")
+    a_, b_ = tw.placeholder((rows, outer, inner), "bfloat16"), tw.placeholder((inner, outer, columns), "bfloat16")
+    einsum = tw.compile(tw.einsum("ijk,kjl->il", a_, b_), target="sim", arch="sm_90a")
+    for m, n, j, k in ((70, 72, 3, 64), (5, 64, 2, 200), (33, 7, 3, 65)):
+        a, b = whole(m, j, k), whole(k, j, n)
+        expected = np.einsum("ijk,kjl->il", a.astype(np.float32), b.astype(np.float32)).astype(a.dtype)
+        np.testing.assert_array_equal(einsum(a, b), expected)
+
+
+def test_a_product_whose_operand_is_read_at_computed_positions_has_no_copies() -> None:
+    count, size = tw.symbols("N H")
+    image, weights = tw.placeholder((count, 4, size, size), "bfloat16"), tw.placeholder((8, 4, 3, 3), "bfloat16")
+    convolution = tw.compile(tw.conv2d(image, weights), target="sim", arch="sm_90a")
+    x, w = whole(1, 4, 5, 5), whole(8, 4, 3, 3)
+    windows = np.lib.stride_tricks.sliding_window_view(x.astype(np.float32), (3, 3), (2, 3))
+    expected = np.einsum("nchwij,ocij->nohw", windows, w.astype(np.float32)).astype(x.dtype)
+    np.testing.assert_array_equal(convolution(x, w), expected)
+    assert not [each["name"] for each in convolution.stats()["kernels"] if "pad" in each["name"]]
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("element", ["bfloat16", "float16", "float32"])
 @pytest.mark.parametrize(

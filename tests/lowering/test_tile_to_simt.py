@@ -113,6 +113,7 @@ WRITES = {
         "tile.reduce sum (d0, d1, d2) %fours[d0, d1, d2] into %part[d0, d1]",
         lambda x: np.full_like(x, 9),
     ),
+    "load": ("tile.copy %x[%zero, %zero] to %part bounds [proved, proved] via thread width 1", lambda x: x),
     "gather": ("tile.gather (d0, d1) %x[1 - d0, d1] to %part bounds [proved, proved]", lambda x: x[::-1]),
 }
 

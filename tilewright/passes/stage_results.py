@@ -125,7 +125,8 @@ class StageResultsPass(TilewrightPass):
         for op in tail:
             if not isinstance(op, AllocOp | ApplyOp | CopyOp | FillOp | MapOp):
                 return f"it has {op.name}"
-            if isinstance(op, AllocOp) and op.type.space.data != "fragment":
+            buffers = [op.res] if isinstance(op, AllocOp) else list(op.operands) if isinstance(op, CopyOp) else []
+            if any(isinstance(v.type, BufType) and v.type.space.data == "shared" for v in buffers):
                 return "it has shared buffers"
             if isinstance(op, MapOp) and op.valid_limits:
                 return "it has a map with limits"

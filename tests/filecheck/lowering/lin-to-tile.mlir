@@ -33,7 +33,7 @@ sym.symbol @K
 // CHECK: tile.for %k3 = part*part_depth to min(K, part*part_depth + part_depth) step 64 where part = %i0 {
 // CHECK: tile.copy %f_partial to %out0[%i0, %o1, %o2] bounds [clip, clip, clip]
 // CHECK-LABEL: tile.kernel @matmul_0_split32x32_sum(
-// CHECK: tile.for %k0 = 0 to parts step 8 {
+// CHECK: tile.for %k0 = 0 to parts step 4 {
 // CHECK: tile.reduce sum
 // CHECK: tile.copy %c[%o2] to %t_c
 // CHECK: arith.maximumf

@@ -60,7 +60,6 @@ class EntryLowering:
     arch: str | None = None
     max_workspace: int | None = None
     facts: Facts = field(init=False)
-    likely: dict[str, int] = field(init=False)
     body: Block = field(init=False)
     storage: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     layout: dict[SSAValue, BufType] = field(default_factory=dict[SSAValue, BufType])
@@ -69,9 +68,7 @@ class EntryLowering:
 
     def __post_init__(self) -> None:
         self.facts = module_facts(self.module)
-        self.symbols = declared_symbols(self.module)
-        self.likely = {name: op.likely_values[0] for name, op in self.symbols.items() if op.likely_values}
-        self.names = set(self.symbols)
+        self.names = set(declared_symbols(self.module))
 
     # Names and storage ----------------------------------------------------------------------------------
     def fresh(self, wanted: str) -> str:
@@ -174,8 +171,8 @@ class EntryLowering:
             generics = [g for g in op.body.block.ops if isinstance(g, GenericOp)]
             yielded, results = list(op.yielded), list(op.outs)
             outer = {a: self.resolve(v) for a, v in zip(op.body.block.args, op.ins, strict=True)}
-        space = analyse(generics, list(dict.fromkeys(yielded)))
         inside = {g.result for g in generics}
+        space = analyse(generics, [v for v in dict.fromkeys(yielded) if v in inside])
         if space.kind is Kind.UNSUPPORTED or any(v not in inside for v in yielded) or len(set(yielded)) < len(yielded):
             self.lower_separately(op, generics, outer, yielded, results, number)
             return
@@ -250,7 +247,6 @@ class EntryLowering:
             inputs,
             outputs,
             self.facts,
-            self.likely,
             self.given_tiles,
             self.arch,
             bases,
@@ -311,9 +307,9 @@ class EntryLowering:
                 f"move it as it is: {copied}",
             )
             one, strides = Expr.const(1), list(layout.strides or ())
+            names = ["rows", "columns", *(f"axis {axis}" for axis in axes[2:])]
             cases: list[tuple[str, tuple[Relation, ...], Region]] = [
-                ("rows" if axis == axes[0] else "columns", asked, Region(Block([host.YieldOp(source)])))
-                for axis, asked in direct
+                (names[axes.index(axis)], asked, Region(Block([host.YieldOp(source)]))) for axis, asked in direct
             ]
             copies = {
                 turned: copy_kernel(
@@ -406,7 +402,6 @@ class EntryLowering:
             [(value, self.layout[value])],
             [(generic.result, layout)],
             self.facts,
-            self.likely,
             (),
         )
         found = schedules(request)

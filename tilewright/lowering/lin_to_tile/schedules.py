@@ -21,8 +21,11 @@ from tilewright.lowering.lin_to_tile.group_space import GroupSpace, Kind
 from tilewright.lowering.lin_to_tile.kernel_writer import KernelWriter
 from tilewright.lowering.lin_to_tile.repack import mapped_layouts, matrix_dims, operand_axes
 from tilewright.lowering.lin_to_tile.split import Split, part_count, part_depth, write_split
-from tilewright.lowering.lin_to_tile.tile_sizes import Extent, MatrixTile, SplitTile
+from tilewright.lowering.lin_to_tile.tile_sizes import Bound, MatrixTile, SplitTile
 from tilewright.passes.remarks import remark
+
+LETTERS = "ntuvwxyz"
+"""Names of layouts, by the dim along which an operand is contiguous, the last one first."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,6 @@ class Request:
     inputs: Sequence[tuple[SSAValue, Attribute]]
     outputs: Sequence[tuple[SSAValue, BufType]]
     facts: Facts
-    likely: dict[str, int]
     given: tuple[int, ...]
     arch: str | None = None
     bases: Mapping[SSAValue, str] = field(default_factory=dict[SSAValue, str])
@@ -63,12 +65,9 @@ class Request:
     max_workspace: int | None = None
     """Bytes of scratch that a schedule may take; None for any number."""
 
-    def extent(self, dim: int) -> Extent:
+    def extent(self, dim: int) -> Bound:
         """What is known of a group dim's size."""
-        e = self.space.extents[dim]
-        upper = self.facts.range(e)[1]
-        guess = e.evaluate(self.likely) if e.symbols <= self.likely.keys() else None
-        return Extent(upper, guess)
+        return self.facts.range(self.space.extents[dim])[1]
 
     def writer(self, suffix: str, tiles: dict[int, int]) -> KernelWriter:
         """A writer for one kernel of the group."""
@@ -168,10 +167,10 @@ def _contraction(request: Request) -> list[Schedule]:
 
 
 def takes_matrix_instructions(space: GroupSpace, arch: str | None) -> bool:
-    """Whether a contraction may go to the matrix instructions of sm_90a: both operands are bf16 or f16, sums are f32,
-    and there are rows, columns and a depth."""
+    """Whether a contraction may go to the matrix instructions of sm_90a: both operands are bf16 or f16, in tiles of
+    memory, sums are f32, and there are rows, columns and a depth."""
     contraction, dims = space.contraction, matrix_dims(space)
-    if arch != "sm_90a" or not (dims.rows and dims.columns and dims.depth):
+    if arch != "sm_90a" or not (dims.rows and dims.columns and dims.depth) or any(contraction.accesses):
         return False
     operands = {scalar_type(v.type) for v in contraction.ins}
     accumulator = scalar_type(contraction.result.type)
@@ -221,10 +220,10 @@ def _matrix_splits(request: Request) -> list[Schedule]:
         return []
     found: list[Schedule] = []
     for thin, name in enumerate(("rows", "columns")):
-        last = request.space.operand_dims(request.space.contraction, thin)[operand_axes(request.space, thin)[0]]
-        summed = "n" if last in request.space.reduced else "t"
-        along = [layout for layout in layouts if layout[0][thin] == summed]
-        across = [layout for layout in layouts if layout[0][thin] != summed]
+        own, axes = request.space.operand_dims(request.space.contraction, thin), operand_axes(request.space, thin)
+        summed = {LETTERS[n] for n, axis in enumerate(axes) if own[axis] in request.space.reduced}
+        along = [layout for layout in layouts if layout[0][thin] in summed]
+        across = [layout for layout in layouts if layout[0][thin] not in summed]
         found += _split(request, f"thin_{name}", tile_sizes.SPLIT_THIN, along, thin)
         found += _split(request, f"thin_{name}_across", tile_sizes.SPLIT_ACROSS, across, thin)
     return found + _split(request, "split64x64", tile_sizes.SPLIT_SQUARE, layouts)
@@ -335,7 +334,8 @@ def _tile_cost(request: Request, tile: MatrixTile, row: int, column: int) -> Exp
 def _mapped_layouts(request: Request) -> list[tuple[str, tuple[Relation, ...]]]:
     """The layouts of the two operands that tensor maps can move, by name, with what they ask for.
 
-    `n` stands for an operand that is contiguous along its last dim, `t` for the dim before; `nn` comes first.
+    `n` stands for an operand that is contiguous along the last dim that its tiles run along, `t` for the one before,
+    and so on; `nn` comes first.
     """
     contraction, types = request.space.contraction, dict(request.inputs)
     choices: list[list[tuple[str, tuple[Relation, ...]]]] = []
@@ -345,7 +345,7 @@ def _mapped_layouts(request: Request) -> list[tuple[str, tuple[Relation, ...]]]:
             return []
         axes = operand_axes(request.space, number)
         found = mapped_layouts(type_, request.bases.get(value, ""), axes, request.facts)
-        choices.append([("n" if axis == axes[0] else "t", open_) for axis, open_ in found])
+        choices.append([(LETTERS[axes.index(axis)], open_) for axis, open_ in found])
     return [(a + b, tuple(dict.fromkeys((*left, *right)))) for a, left in choices[0] for b, right in choices[1]]
 
 

@@ -23,7 +23,7 @@ from tilewright.dialects.tile.types import BufType, buf_type, strided
 from tilewright.lowering.lin_to_tile import tile_sizes
 from tilewright.lowering.lin_to_tile.group_space import GroupSpace, analyse
 from tilewright.lowering.lin_to_tile.kernel_writer import KernelWriter, Part
-from tilewright.lowering.lin_to_tile.tile_sizes import Extent, SplitTile
+from tilewright.lowering.lin_to_tile.tile_sizes import SplitTile
 
 PITCH = 4
 """Elements that rows of partial sums are a multiple of: 16 bytes, the widest access of a thread."""
@@ -132,7 +132,7 @@ def write_split(
     lying = after.operand_dims(added, 0)
     for d, size in zip((lying[0], lying[-2], lying[-1]), tile.sums, strict=True):
         assert d is not None
-        chosen[d] = tile_sizes.fit(size, Extent(facts.range(after.extents[d])[1], None))
+        chosen[d] = tile_sizes.fit(size, facts.range(after.extents[d])[1])
     second = KernelWriter(
         f"{name}_sum",
         after,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 LARGE_CONTRACTION = (128, 128, 16)
 """Rows, columns and depth of a block's tile: 8 x 8 accumulators for each of 256 threads."""
@@ -99,17 +100,8 @@ SPLIT_THIN_UP_TO = 16
 """Rows or columns of a thin product."""
 
 
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """What is known of a dim's size: an upper bound and a likely value, or None."""
-
-    upper: int | None
-    likely: int | None
-
-    @property
-    def guess(self) -> int | None:
-        """The likely size, else the bound."""
-        return self.likely if self.likely is not None else self.upper
+Bound: TypeAlias = int | None
+"""The largest size that a dim can have, as far as it is known."""
 
 
 def covering_power(n: int, limit: int) -> int:
@@ -120,12 +112,12 @@ def covering_power(n: int, limit: int) -> int:
     return p
 
 
-def fit(wanted: int, extent: Extent) -> int:
+def fit(wanted: int, upper: Bound) -> int:
     """`wanted` (a power of two), or less where the dim is known to be smaller."""
-    return wanted if extent.upper is None else covering_power(extent.upper, wanted)
+    return wanted if upper is None else covering_power(upper, wanted)
 
 
-def elementwise(order: Sequence[int], extents: Mapping[int, Extent], crossed: int | None) -> dict[int, int]:
+def elementwise(order: Sequence[int], extents: Mapping[int, Bound], crossed: int | None) -> dict[int, int]:
     """Tile of an elementwise kernel whose result has the dims `order` (last is contiguous).
 
     `crossed` is another dim along which some operand is contiguous, if there is one: then the tile is square, so that
@@ -147,13 +139,13 @@ def elementwise(order: Sequence[int], extents: Mapping[int, Extent], crossed: in
     for d in reversed(order[:-1]):
         sizes[d] = fit(left, extents[d])
         left //= sizes[d]
-        if extents[d].upper is None or left <= 1:
+        if extents[d] is None or left <= 1:
             break
     return sizes
 
 
 def rows(
-    parallel: Sequence[int], reduced: Sequence[int], contiguous: int, extents: Mapping[int, Extent], chunk: int
+    parallel: Sequence[int], reduced: Sequence[int], contiguous: int, extents: Mapping[int, Bound], chunk: int
 ) -> dict[int, int]:
     """Tile of a reduction: `chunk` elements along the contiguous reduced dim.
 
@@ -166,8 +158,6 @@ def rows(
         if parallel and left > 1:
             sizes[parallel[-1]] = fit(left, extents[parallel[-1]])
         return sizes
-    if contiguous in parallel:
-        sizes[contiguous] = fit(128, extents[contiguous])
-    if reduced:
-        sizes[reduced[-1]] = fit(max(1, chunk // max(1, sizes.get(contiguous, 1))), extents[reduced[-1]])
+    sizes[contiguous] = fit(128, extents[contiguous])
+    sizes[reduced[-1]] = fit(max(1, chunk // sizes[contiguous]), extents[reduced[-1]])
     return sizes

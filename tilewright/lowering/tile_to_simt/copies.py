@@ -32,7 +32,7 @@ from tilewright.dialects.tile.types import AnyDistribution, BufType, buffer_type
 from tilewright.lowering.tile_to_simt.builder import I32, Builder, Int, constant_of
 from tilewright.lowering.tile_to_simt.channels import lower_mapped_copy, lower_matrix_store, panel_of
 from tilewright.lowering.tile_to_simt.elements import each_local, first_copy, thread_place
-from tilewright.lowering.tile_to_simt.state import Kernel, Slot, element_bytes, element_type
+from tilewright.lowering.tile_to_simt.state import Kernel, Slot, element_bytes, element_type, registers_of
 from tilewright.passes.core import error_at
 
 
@@ -194,12 +194,11 @@ def lower_copy(kernel: Kernel, op: CopyOp) -> None:
             _move(builder, op, source, load, alloc.res, None, loads=True)
             _move(builder, op, target, store, alloc.res, None, loads=False)
         elif source is not None:
-            _move(builder, op, source, load, kernel.values[op.target], registers, loads=True)
+            places = registers_of(kernel, op.target, registers)
+            _move(builder, op, source, load, kernel.values[op.target], places, loads=True)
         elif target is not None:
-            offsets = kernel.register_offsets.get(op.source)
-            if offsets is not None:
-                registers = [builder.add_int(r, o) for r, o in zip(registers, offsets, strict=True)]
-            _move(builder, op, target, store, kernel.values[op.source], registers, loads=False)
+            places = registers_of(kernel, op.source, registers)
+            _move(builder, op, target, store, kernel.values[op.source], places, loads=False)
 
 
 def _move(

@@ -29,6 +29,8 @@ def lower_wgmma(kernel: Kernel, op: MmaOp) -> None:
     left, right = buffer_type(op.lhs), buffer_type(op.rhs)
     if not isinstance(left.element, BFloat16Type | Float16Type):
         raise error_at(op, f"tile.mma: inst wgmma takes bf16 or f16, got {left.element}")
+    if op.acc in kernel.register_offsets:
+        raise error_at(op, "tile.mma: inst wgmma adds to whole accumulators, got a part of a fragment")
     m, n, k = dims
     rows, columns, depth = (op.sizes[d] or 0 for d in (m, n, k))
     groups = builder.threads // WARPGROUP
