@@ -70,7 +70,14 @@ class VectorisePass(TilewrightPass):
                     if "global" in copy.spaces and copy.by_threads and copy.width is None:
                         self._fit(copy, scopes)
                 continue
-            self._widen_fragments(kernel, dims, scopes, threads)
+            product = product_of(kernel)
+            if product is not None and product.inst is not None and product.inst.data == "mma.sync":
+                # The instructions say which thread holds what: the pairs of columns of an accumulator.
+                for copy in copies(kernel):
+                    if "global" in copy.spaces and "fragment" in copy.spaces:
+                        self._fit(copy, scopes)
+            else:
+                self._widen_fragments(kernel, dims, scopes, threads)
             for copy in copies(kernel):
                 if "global" in copy.spaces and "fragment" not in copy.spaces and copy.by_threads:
                     self._widen_staging(copy, scopes)

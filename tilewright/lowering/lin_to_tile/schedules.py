@@ -20,6 +20,7 @@ from tilewright.lowering.lin_to_tile.group_space import GroupSpace, Kind
 from tilewright.lowering.lin_to_tile.kernel_writer import KernelWriter
 from tilewright.lowering.lin_to_tile.repack import mapped_layouts, matrix_dims, operand_axes
 from tilewright.lowering.lin_to_tile.tile_sizes import Extent, MatrixTile
+from tilewright.passes.choose_mma import WARPGROUP_ARCH, multiplies_by_warps
 from tilewright.passes.remarks import remark
 
 
@@ -140,6 +141,8 @@ def _contraction(request: Request) -> list[Schedule]:
     found: list[Schedule] = []
     if takes_matrix_instructions(space, request.arch):
         found += _matrix_contraction(request, tiles, rows, columns)
+    if takes_warp_instructions(space, request.arch):
+        return _warp_contraction(request, tiles, rows, columns)
     elements = Expr.const(1)
     for dims in (rows, columns):
         if dims:
@@ -158,8 +161,19 @@ def _contraction(request: Request) -> list[Schedule]:
 def takes_matrix_instructions(space: GroupSpace, arch: str | None) -> bool:
     """Whether a contraction may go to the matrix instructions of sm_90a: both operands are bf16 or f16, sums are f32,
     and there are rows, columns and a depth."""
+    return arch == WARPGROUP_ARCH and _suits_matrix_instructions(space)
+
+
+def takes_warp_instructions(space: GroupSpace, arch: str | None) -> bool:
+    """The same for the matrix instructions of warps, which read operands wherever they lie, but not by computed
+    positions."""
+    computed = any(access is not None for access in space.contraction.accesses)
+    return multiplies_by_warps(arch) and not computed and _suits_matrix_instructions(space)
+
+
+def _suits_matrix_instructions(space: GroupSpace) -> bool:
     contraction, dims = space.contraction, matrix_dims(space)
-    if arch != "sm_90a" or not (dims.rows and dims.columns and dims.depth):
+    if not (dims.rows and dims.columns and dims.depth):
         return False
     operands = {scalar_type(v.type) for v in contraction.ins}
     accumulator = scalar_type(contraction.result.type)
@@ -198,6 +212,37 @@ def _matrix_contraction(
     return [
         Schedule(f"{name}_{layout}", when, kernel, prefers, mapped)
         for layout, when in _mapped_layouts(request)
+        for name, prefers, kernel in made
+    ]
+
+
+def _warp_contraction(
+    request: Request,
+    tiles: Callable[[tuple[int, int, int]], dict[int, int]],
+    rows: Sequence[int],
+    columns: Sequence[int],
+) -> list[Schedule]:
+    """Tiles for matrix instructions of warps: first for operands that asynchronous copies of 16 bytes can move, which
+    ask for what tensor maps do, then for any. The last schedule always serves."""
+    large, small = tile_sizes.WARP_CONTRACTIONS
+    costs = [_tile_cost(request, tile, rows[-1], columns[-1]) for tile in (large, small)]
+    cheaper = Relation(costs[0], "<=", costs[1])
+    answer = compare_costs(cheaper, request.facts)
+    made: list[tuple[str, tuple[Relation, ...], KernelOp]] = []
+    for tile, cost, wanted in ((large, costs[0], (cheaper,)), (small, costs[1], ())):
+        taken = answer is not (Answer.DISPROVED if wanted else Answer.PROVED)
+        _remark_tile(request, tile, cost, "taken where it costs least" if taken else "never taken, another costs less")
+        if taken:
+            name = f"warps{tile.rows}x{tile.columns}"
+            kernel = request.writer(name, tiles((tile.rows, tile.columns, tile.depth))).write_contraction()
+            made.append((name, wanted if answer is Answer.UNKNOWN else (), kernel))
+    mapped = tuple(dict.fromkeys(request.space.contraction.ins))
+    layouts = [(layout, when, mapped) for layout, when in _mapped_layouts(request)]
+    if all(when for _, when, _ in layouts):
+        layouts.append(("any", (), ()))
+    return [
+        Schedule(f"{name}_{layout}", when, kernel, prefers, served)
+        for layout, when, served in layouts
         for name, prefers, kernel in made
     ]
 

@@ -62,6 +62,9 @@ MATRIX_CONTRACTIONS = (
 )
 """The tiles among which a call chooses; of two that cost the same the first."""
 
+WARP_CONTRACTIONS = (MatrixTile(128, 128, 100, 32), MatrixTile(64, 64, 150, 32))
+"""The same on matrix instructions of warps, in panels of 64 bytes along the depth."""
+
 
 @dataclass(frozen=True, slots=True)
 class Extent:

@@ -20,6 +20,7 @@ from tilewright.lowering.tile_to_simt.elements import Local, each_local, thread_
 from tilewright.lowering.tile_to_simt.matrix import lower_wgmma
 from tilewright.lowering.tile_to_simt.scalars import clone_body
 from tilewright.lowering.tile_to_simt.state import Kernel, distribution, element_type, iteration_distribution
+from tilewright.lowering.tile_to_simt.warp_matrix import lower_mma_sync
 from tilewright.passes.core import error_at
 
 
@@ -117,6 +118,9 @@ def lower_mma(kernel: Kernel, op: MmaOp) -> None:
     builder = kernel.builder
     if op.inst is not None and op.inst.data == "wgmma":
         lower_wgmma(kernel, op)
+        return
+    if op.inst is not None and op.inst.data == "mma.sync":
+        lower_mma_sync(kernel, op)
         return
     lhs, rhs, acc = op.operand_dims
     spread = iteration_distribution(op, op.iteration.value.data, [(op.lhs, lhs), (op.rhs, rhs), (op.acc, acc)])

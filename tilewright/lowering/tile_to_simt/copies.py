@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.simt.async_copy import CpAsyncOp
 from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, RegsLoadOp, RegsStoreOp, StoreOp
 from tilewright.dialects.simt.types import RegsType, regs_type
 from tilewright.dialects.tile.copies import CopyOp
@@ -40,6 +41,8 @@ class _Memory:
     mask: SSAValue | None = None
     group: tuple[int, SSAValue] | None = None
     """The vector dim and the group's place in it, when a group takes several accesses, each with its own mask."""
+    panel: tuple[int, int, int] | None = None
+    """The dim that panels of a slot cut, the elements of a panel along it, and those of a whole panel."""
 
     def enter(self, builder: Builder, dim: int, place: SSAValue, *, whole: bool = True) -> None:
         """Go on to the local elements at `place` in a dim; not `whole` when `access` splits them further."""
@@ -50,8 +53,17 @@ class _Memory:
         self.address = self._at(builder, dim, place)
 
     def _at(self, builder: Builder, dim: int, place: SSAValue) -> SSAValue:
-        step = builder.mul_int(builder.convert(place, self.integer), self.strides[dim])
-        return builder.add_int(self.address, step)
+        return builder.add_int(self.address, self.step(builder, dim, place))
+
+    def step(self, builder: Builder, dim: int, place: SSAValue) -> SSAValue:
+        """How far `place` elements along a dim are from its first, where that is a thread's place or a local one."""
+        if self.panel is not None and self.panel[0] == dim:
+            # Places are powers of two, so that those of thread and register carry nothing into one another's panel.
+            _, span, whole = self.panel
+            panel = builder.div_unsigned(place, builder.constant(span, I32))
+            inner = builder.mod_unsigned(place, builder.constant(span, I32))
+            return builder.add_int(builder.mul_int(panel, builder.constant(whole, I32)), inner)
+        return builder.mul_int(builder.convert(place, self.integer), self.strides[dim])
 
     def _inside(self, builder: Builder, dim: int, place: SSAValue) -> SSAValue | None:
         remaining = self.remaining[dim]
@@ -95,21 +107,22 @@ def _memory(
 def _slot_memory(
     builder: Builder, slot: Slot, type_: BufType, offsets: Sequence[SSAValue], places: Sequence[SSAValue]
 ) -> _Memory:
-    """The memory side for a slot's buffer of one panel, whose array permutes the chunks of a row by itself."""
-    layout, span, _, panels = panel_of(type_)
+    """The memory side for a slot's buffer, whose array permutes the chunks of a row by itself."""
+    layout, span, rows, panels = panel_of(type_)
     along = layout.along.data
-    if panels != 1 or offsets:
-        raise TilewrightError(f"a copy by threads moves a slot of one panel as a whole, got {type_}")
+    if offsets:
+        raise TilewrightError(f"a copy by threads moves a slot as a whole, got offsets into {type_}")
     # Rows lie one after the other, the last of the other dims fastest.
     steps, row = list[int](), span
     for d in reversed(range(type_.rank)):
         steps.insert(0, 1 if d == along else row)
         row *= 1 if d == along else type_.sizes[d]
     strides = [builder.constant(step, I32) for step in steps]
-    address = slot.first
-    for place, stride in zip(places, strides, strict=True):
-        address = builder.add_int(address, builder.mul_int(place, stride))
-    return _Memory(slot.array, I32, strides, [None] * type_.rank, address)
+    panel = None if panels == 1 else (along, span, rows * span)
+    memory = _Memory(slot.array, I32, strides, [None] * type_.rank, slot.first, panel=panel)
+    for d, place in enumerate(places):
+        memory.address = builder.add_int(memory.address, memory.step(builder, d, place))
+    return memory
 
 
 def lower_copy(kernel: Kernel, op: CopyOp) -> None:
@@ -144,7 +157,9 @@ def lower_copy(kernel: Kernel, op: CopyOp) -> None:
             for memory, width in ((source, load), (target, store)):
                 if memory is not None and local.place is not None:
                     memory.enter(builder, d, local.place, whole=d != op.vector_dim or width == step)
-        if source is not None and target is not None:
+        if op.is_async and source is not None and target is not None:
+            _start(builder, source, target, step)
+        elif source is not None and target is not None:
             alloc = RegsAllocOp(regs_type([step], element_type(tile.element)))
             builder.add(alloc)
             _move(builder, op, source, load, alloc.res, None, loads=True)
@@ -156,6 +171,15 @@ def lower_copy(kernel: Kernel, op: CopyOp) -> None:
             if offsets is not None:
                 registers = [builder.add_int(r, o) for r, o in zip(registers, offsets, strict=True)]
             _move(builder, op, target, store, kernel.values[op.source], registers, loads=False)
+
+
+def _start(builder: Builder, source: _Memory, target: _Memory, width: int) -> None:
+    """Start an asynchronous copy of one group; zeros where the source is masked."""
+    valid = None
+    if source.mask is not None:
+        valid = builder.select(source.mask, builder.constant(width, I32), builder.constant(0, I32))
+    with builder.when(target.mask):
+        builder.add(CpAsyncOp(source.pointer, source.address, target.pointer, target.address, width, valid))
 
 
 def _move(

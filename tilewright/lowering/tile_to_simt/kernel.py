@@ -34,6 +34,7 @@ from tilewright.lowering.tile_to_simt.channels import (
     lower_publish,
     lower_receive,
     lower_release,
+    panel_of,
     ring_of,
     rings_in,
 )
@@ -42,7 +43,7 @@ from tilewright.lowering.tile_to_simt.copies import lower_copy
 from tilewright.lowering.tile_to_simt.gathers import lower_gather
 from tilewright.lowering.tile_to_simt.reduction import lower_reduce
 from tilewright.lowering.tile_to_simt.scalars import clone_scalar
-from tilewright.lowering.tile_to_simt.state import Kernel, Ring, distribution, element_bytes, element_type
+from tilewright.lowering.tile_to_simt.state import Kernel, Ring, Slot, distribution, element_bytes, element_type
 from tilewright.passes.core import error_at
 
 
@@ -165,9 +166,16 @@ def _lower_block(kernel: Kernel, block: Block) -> None:
 
 def _alloc(kernel: Kernel, op: AllocOp) -> None:
     type_, element = op.type, element_type(op.type.element)
-    if type_.space.data == "shared":
+    if type_.swizzle is not None:
         assert op.offset is not None
-        new: Operation = SharedOp(op.offset.value.data, shared_type(_shared_sizes(type_), element))
+        layout, span, rows, panels = panel_of(type_)
+        array = shared_type([panels, rows, span], element, layout.bytes.data)
+        new: Operation = SharedOp(op.offset.value.data, array)
+        zero = kernel.builder.constant(0, I32)
+        kernel.slots[op.res] = Slot(new.results[0], zero, None, zero)
+    elif type_.space.data == "shared":
+        assert op.offset is not None
+        new = SharedOp(op.offset.value.data, shared_type(_shared_sizes(type_), element))
     else:
         sizes = [d.elements_per_thread(n) for d, n in zip(distribution(op, type_), type_.sizes, strict=True)]
         new = RegsAllocOp(regs_type(sizes, element))
@@ -183,6 +191,8 @@ def _shared_sizes(type_: BufType) -> list[int]:
 
 def shared_count(type_: BufType) -> int:
     """Elements from the first to the last of a shared buffer, padding between included."""
+    if type_.swizzle is not None:
+        return type_.count
     strides = [s.constant or 0 for s in type_.strides or ()]
     return 1 + sum((n - 1) * s for n, s in zip(type_.sizes, strides, strict=True))
 
