@@ -41,10 +41,10 @@ ALIGNMENT = 16
 """Bytes that addresses and strides of what a tensor map moves are multiples of."""
 WARP_TILE = 16
 """Rows, columns and depth of what a warp multiplies at a time: m16n8k16 twice (PTX ISA, mma.sync)."""
-WARP_GRIDS = ((2, 2), (4, 1), (1, 4), (2, 1), (1, 2), (1, 1))
-"""Warps along rows and columns that share a block's tile; of those that fit the first."""
-LARGE_WARP_GRIDS = ((4, 2), (2, 4))
-"""The same for a tile of more than 128 x 128: a warp's 64 x 64 accumulators take half of a thread's registers."""
+WARP_GRIDS = ((2, 4), (4, 2), (2, 2), (1, 4), (4, 1), (1, 2), (2, 1), (1, 1))
+"""Warps along rows and columns that may share a block's tile."""
+WARP_ACCUMULATORS = 64 * 64
+"""Accumulators of a warp: they take half of its threads' registers."""
 PATTERN = 1024
 """Bytes after which a swizzled buffer repeats."""
 
@@ -193,9 +193,15 @@ def _warp_operand(mma: MmaOp, value: SSAValue, scopes: KernelScopes) -> BufType:
 
 
 def warp_grid(rows: int, columns: int) -> tuple[int, int]:
-    """Warps along rows and along columns that share a tile of so many rows and columns, multiples of 16."""
-    grids = (*LARGE_WARP_GRIDS, *WARP_GRIDS) if rows * columns > 128 * 128 else WARP_GRIDS
-    return next((m, n) for m, n in grids if rows % (m * WARP_TILE) == 0 and columns % (n * WARP_TILE) == 0)
+    """Warps along rows and along columns that share a tile of so many rows and columns, multiples of 16: four, or eight
+    where they would have too much each, such that they read least of the operands."""
+    most = 4 if rows * columns <= 4 * WARP_ACCUMULATORS else 8
+    fitting = [
+        (m, n)
+        for m, n in WARP_GRIDS
+        if m * n <= most and rows % (m * WARP_TILE) == 0 and columns % (n * WARP_TILE) == 0
+    ]
+    return min(fitting, key=lambda grid: (-grid[0] * grid[1], rows // grid[0] + columns // grid[1]))
 
 
 def _warpgroups(rows: int) -> int:

@@ -49,7 +49,7 @@ def warp_columns(columns: int, warps: int, stride: int) -> MixedDistribution:
 
 
 def spread_accumulators(kernel: KernelOp, dims: IterationDims, mma: MmaOp) -> None:
-    """Give every fragment of a kernel on matrix instructions the layout of the accumulators' rows and columns that it runs along.
+    """Give every fragment of a kernel on matrix instructions the layout of the rows and columns that it runs along.
 
     TilewrightError for a fragment with another dim of more than one element: it meets no accumulator.
     """

@@ -22,15 +22,19 @@ from tilewright.dialects.tile.channels import (
 from tilewright.dialects.tile.compute import MmaOp
 from tilewright.dialects.tile.copies import ASYNC_BYTES, CopyOp
 from tilewright.dialects.tile.structure import AllocOp, ForOp, KernelOp
+from tilewright.dialects.tile.types import distributed
 from tilewright.passes.allocate_shared import dense_bytes, shared_limit
 from tilewright.passes.choose_mma import only_fill, unmapped
 from tilewright.passes.core import TilewrightPass, error_at
 from tilewright.passes.element_size import bytes_of
 from tilewright.passes.remarks import remark
 from tilewright.passes.tile_analysis import KernelScopes, buf, kernels_of
+from tilewright.passes.vectorise import provable_width, set_widths, widen
 
 SPARE_BYTES = 2048
 """Left for barriers and for the alignment of rings."""
+MOST_AHEAD = 4
+"""Slots that warps fill and read, at most: three tiles on their way cover the latency of global memory."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +46,8 @@ class PipelineCopiesPass(TilewrightPass):
     a turn. Those of warps are filled some turns ahead, all slots but one before the loop and one in each turn, by
     asynchronous copies where accesses are wide enough, else by loads and stores.
 
-    `stages` is the number of slots; 0 takes as many as shared memory holds, up to 8, or for warps as many as leave room
-    for a second block, up to 4. Relies on `choose-mma`; there is one thread of control still.
+    `stages` is the number of slots; 0 takes as many as shared memory holds, up to 8, or for warps up to 4, with room for
+    a second block if that leaves 3. Relies on `choose-mma`; there is one thread of control still.
     """
 
     name = "pipeline-copies"
@@ -60,7 +64,7 @@ class PipelineCopiesPass(TilewrightPass):
                 if inst == "wgmma":
                     self._pipeline(kernel, mma, scopes)
                 elif inst == "mma.sync":
-                    self._fill_ahead(kernel, mma)
+                    self._fill_ahead(kernel, mma, scopes)
 
     def _pipeline(self, kernel: KernelOp, mma: MmaOp, scopes: KernelScopes) -> None:
         loop = mma.parent_op()
@@ -99,19 +103,22 @@ class PipelineCopiesPass(TilewrightPass):
             self._fill_slot(copy, mma, acquire, receive, number)
         remark(loop, self.name, f"{stages} slots of {slot} bytes, filled by tensor maps")
 
-    def _fill_ahead(self, kernel: KernelOp, mma: MmaOp) -> None:
+    def _fill_ahead(self, kernel: KernelOp, mma: MmaOp, scopes: KernelScopes) -> None:
         loop = mma.parent_op()
-        fills = [only_fill(value, mma) for value in (mma.lhs, mma.rhs)]
-        if not isinstance(loop, ForOp) or loop.parent is None or fills[0] is None or fills[1] is None:
+        copies = [f for f in (only_fill(value, mma) for value in (mma.lhs, mma.rhs)) if f is not None]
+        if not isinstance(loop, ForOp) or loop.parent is None or len(copies) < 2:
             remark(mma, self.name, "left as it is: no loop whose copies fill both operands")
             return
-        step, copies = loop.step.data, [f for f in fills if f is not None]
         types = [buf(copy.target) for copy in copies]
         slot = sum(dense_bytes(t) for t in types)
-        stages = self.stages or min(4, _room(kernel) // 2 // slot)
+        shared, alone = _room(kernel) // 2 // slot, _room(kernel) // slot
+        stages = self.stages or min(MOST_AHEAD, shared if shared > 2 else alone)
         if stages < 2:
             remark(loop, self.name, f"left as it is: {stages} slots of {slot} bytes, at least 2 are needed")
             return
+        for copy in copies:
+            _widen(copy, scopes)
+        step = loop.step.data
         channel = ChannelOp(channel_type(stages, types))
         channel.res.name_hint = "ring"
         first = kernel.body.block.first_op
@@ -177,6 +184,19 @@ def _room(kernel: KernelOp) -> int:
     return shared_limit(arch) - SPARE_BYTES - others
 
 
+def _widen(copy: CopyOp, scopes: KernelScopes) -> None:
+    """Accesses as wide as addresses allow: of an asynchronous copy a part may lie outside, and is zero."""
+    swizzle = buf(copy.target).swizzle
+    if copy.dist is None or swizzle is None:
+        return
+    axis = swizzle.along.data
+    width = provable_width(copy, axis, scopes, whole=False)
+    wide = widen(copy.dist.dims, copy.tile_type.sizes, axis, width)
+    if wide[axis].vector > copy.widths[0]:
+        copy.properties["dist"] = distributed(wide)
+        set_widths(copy, wide[axis].vector, wide[axis].vector, axis)
+
+
 def _fill(loop: ForOp, moved: list[Operation], copies: list[CopyOp], channel: ChannelOp) -> Region:
     """The body of a loop that fills a slot as a turn of `loop` fills its buffers."""
     body = Block(arg_types=[IndexType()])
@@ -192,8 +212,7 @@ def _fill(loop: ForOp, moved: list[Operation], copies: list[CopyOp], channel: Ch
         body.add_op(new)
         if isinstance(new, CopyOp):
             load, store = new.widths
-            is_wide = load * bytes_of(buf(new.source).element) in ASYNC_BYTES
-            if is_wide and store == load:
+            if load == store and load * bytes_of(buf(new.source).element) in ASYNC_BYTES:
                 new.properties["via"] = StringAttr("cp.async")
     body.add_op(PublishOp(channel.res))
     return Region(body)

@@ -75,7 +75,7 @@ class VerifyFactsPass(TilewrightPass):
         load, store = copy.widths
         width = load if copy.spaces[0] == "global" else store
         if width > 1:
-            provable = provable_width(copy, copy.vector_dim, scopes)
+            provable = provable_width(copy, copy.vector_dim, scopes, whole=not copy.is_async)
             if provable < width:
                 raise error_at(
                     copy, f"accesses of {width} elements are not proved to be aligned and inside; {provable} are"

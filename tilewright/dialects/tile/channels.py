@@ -135,7 +135,7 @@ class ChannelOp(IRDLOperation):
 
     @property
     def is_filled_by_threads(self) -> bool:
-        """Whether threads fill the slots from global memory: by asynchronous copies, or by their own loads and stores."""
+        """Whether threads fill the slots from global memory: by asynchronous copies, or by loads and stores."""
         return any(copy.by_threads or copy.is_async for copy in self.fills)
 
     @classmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from xdsl.dialects.builtin import (
     AnyFloat,
@@ -194,16 +195,16 @@ class CopyOp(IRDLOperation):
             if self.spaces != ("global", "shared"):
                 raise VerifyException(f"via cp.async moves global to shared memory, got {' to '.join(self.spaces)}")
             load, store = self.widths
-            bits = tile.element.bitwidth if isinstance(tile.element, AnyFloat | IntegerType) else 0
+            element: Attribute = tile.element
+            bits = cast("IntegerType[int]", element).bitwidth if isinstance(element, AnyFloat | IntegerType) else 0
             if load != store or load * bits // 8 not in ASYNC_BYTES:
-                raise VerifyException(f"via cp.async moves 4, 8 or 16 bytes at a time, got {load} of {tile.element}")
+                raise VerifyException(f"via cp.async moves 4, 8 or 16 bytes at a time, got {load} of {element}")
         if via in ("cp.async", "tma"):
             other: Attribute | None = self.other
             if isinstance(other, FloatAttr | IntegerAttr) and other.value.data:
                 raise VerifyException(f"via {via} fills with zero, got {other}")
-        if via == "tma":
-            if set(self.spaces) != {"global", "shared"}:
-                raise VerifyException(f"via tma moves between global and shared memory, got {' to '.join(self.spaces)}")
+        if via == "tma" and set(self.spaces) != {"global", "shared"}:
+            raise VerifyException(f"via tma moves between global and shared memory, got {' to '.join(self.spaces)}")
         if via == "stmatrix":
             if self.spaces != ("fragment", "shared"):
                 raise VerifyException(f"via stmatrix moves fragment to shared, got {' to '.join(self.spaces)}")

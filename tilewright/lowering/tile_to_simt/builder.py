@@ -116,7 +116,7 @@ class Builder:
                 for op in (*ops, scf.YieldOp()):
                     self.add(op)
             regions.append(Region(block))
-        self.add(scf.IfOp(condition, [], *regions))
+        self.add(scf.IfOp(condition, [], regions[0], regions[1]))
 
     def _scope_of(self, *values: SSAValue) -> _Scope:
         """The outermost scope in which all values exist."""

@@ -40,7 +40,7 @@ from tilewright.dialects.tile.channels import AcquireOp, ChannelOp, PublishOp, R
 from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.structure import ForOp, KernelOp
 from tilewright.dialects.tile.types import BufType, SwizzledLayout, buffer_type
-from tilewright.lowering.tile_to_simt.builder import I32
+from tilewright.lowering.tile_to_simt.builder import I32, Builder
 from tilewright.lowering.tile_to_simt.state import Channel, Kernel, Ring, Slot, element_bytes, element_type
 from tilewright.passes.core import error_at
 
@@ -132,16 +132,27 @@ def ring_of(kernel: Kernel, channel: SSAValue, side: str) -> Ring:
 def _advance(kernel: Kernel, channel: Channel, side: str, ring: Ring) -> None:
     """On to the next slot; past the last the parity turns."""
     builder, stages = kernel.builder, channel.op.type.stages.data
-    one, zero = builder.constant(1, I32), builder.constant(0, I32)
-    turned = builder.add(arith.XOrIOp(ring.parity, one)).results[0]
+    turned = builder.add(arith.XOrIOp(ring.parity, builder.constant(1, I32))).results[0]
     if stages == 1:
         kernel.rings[channel.op.res, side] = replace(ring, parity=turned, previous=ring.slot)
         return
-    following = builder.add_int(ring.slot, one)
-    wrapped = builder.compare("eq", following, builder.constant(stages, I32))
-    slot = builder.add(arith.SelectOp(wrapped, zero, following)).results[0]
+    slot, wrapped = _following(builder, ring.slot, stages)
     parity = builder.add(arith.SelectOp(wrapped, turned, ring.parity)).results[0]
     kernel.rings[channel.op.res, side] = Ring(slot, parity, ring.slot)
+
+
+def _step(kernel: Kernel, channel: Channel, side: str) -> None:
+    """On to the next slot of a channel that threads fill, which has no parities."""
+    ring = ring_of(kernel, channel.op.res, side)
+    slot, _ = _following(kernel.builder, ring.slot, channel.op.type.stages.data)
+    kernel.rings[channel.op.res, side] = replace(ring, slot=slot)
+
+
+def _following(builder: Builder, slot: SSAValue, stages: int) -> tuple[SSAValue, SSAValue]:
+    """The slot after a slot, and whether that is the first again."""
+    following = builder.add_int(slot, builder.constant(1, I32))
+    wrapped = builder.compare("eq", following, builder.constant(stages, I32))
+    return builder.add(arith.SelectOp(wrapped, builder.constant(0, I32), following)).results[0], wrapped
 
 
 def _store_slot(kernel: Kernel, channel: Channel) -> SSAValue:
@@ -228,7 +239,7 @@ def lower_publish(kernel: Kernel, op: PublishOp) -> None:
     if channel.by_threads:
         if channel.is_async:
             builder.add(CpAsyncCommitOp())
-        _advance(kernel, channel, "acquire", ring_of(kernel, op.channel, "acquire"))
+        _step(kernel, channel, "acquire")
         return
     if channel.full is None:
         if channel.stored:
@@ -247,7 +258,7 @@ def lower_receive(kernel: Kernel, op: ReceiveOp) -> None:
             _wait_for_group(kernel, channel, ring.slot)
         builder.add(BarrierOp())
         _bind(kernel, channel, op.buffers, ring.slot)
-        _advance(kernel, channel, "receive", ring)
+        _step(kernel, channel, "receive")
         return
     if channel.full is None:
         _bind(kernel, channel, op.buffers, _store_slot(kernel, channel))

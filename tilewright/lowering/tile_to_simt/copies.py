@@ -69,6 +69,14 @@ class _Memory:
         remaining = self.remaining[dim]
         return None if remaining is None else builder.compare("slt", builder.widen(place), remaining)
 
+    def count(self, builder: Builder, width: int) -> SSAValue:
+        """How many elements of a group of `width` lie inside, of one whose first does."""
+        dim, place = self.group or (0, builder.constant(0, I32))
+        remaining = None if self.group is None else self.remaining[dim]
+        if remaining is None:
+            return builder.constant(width)
+        return builder.minimum(builder.sub_int(remaining, builder.widen(place)), builder.constant(width))
+
     def access(self, builder: Builder, offset: SSAValue) -> tuple[SSAValue, SSAValue | None]:
         """Address and mask of the access `offset` elements into the group."""
         if self.group is None:
@@ -156,7 +164,8 @@ def lower_copy(kernel: Kernel, op: CopyOp) -> None:
             registers.append(local.register)
             for memory, width in ((source, load), (target, store)):
                 if memory is not None and local.place is not None:
-                    memory.enter(builder, d, local.place, whole=d != op.vector_dim or width == step)
+                    whole = d != op.vector_dim or (width == step and not op.is_async)
+                    memory.enter(builder, d, local.place, whole=whole)
         if op.is_async and source is not None and target is not None:
             _start(builder, source, target, step)
         elif source is not None and target is not None:
@@ -174,12 +183,14 @@ def lower_copy(kernel: Kernel, op: CopyOp) -> None:
 
 
 def _start(builder: Builder, source: _Memory, target: _Memory, width: int) -> None:
-    """Start an asynchronous copy of one group; zeros where the source is masked."""
+    """Start an asynchronous copy of one group; zeros for what lies outside, which may be a part of it."""
+    zero = builder.constant(0, I32)
+    (read, mask), (write, mine) = source.access(builder, zero), target.access(builder, zero)
     valid = None
-    if source.mask is not None:
-        valid = builder.select(source.mask, builder.constant(width, I32), builder.constant(0, I32))
-    with builder.when(target.mask):
-        builder.add(CpAsyncOp(source.pointer, source.address, target.pointer, target.address, width, valid))
+    if mask is not None:
+        valid = builder.select(mask, builder.convert(source.count(builder, width), I32), zero)
+    with builder.when(mine):
+        builder.add(CpAsyncOp(source.pointer, read, target.pointer, write, width, valid))
 
 
 def _move(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from xdsl.dialects import scf
@@ -295,7 +296,7 @@ def _for(kernel: Kernel, op: ForOp) -> None:
             return
     low, high, stride = (kernel.expr(e, where) for e in (lower, upper, step))
     carried = rings_in(kernel, op.body.block)
-    before = [v for key in carried for v in ring_values(ring_of(kernel, *key))]
+    before = [v for key in carried for v in _ring_values(kernel, key)]
     body = Block(arg_types=[builder.index, *(v.type for v in before)])
     body.args[0].name_hint = op.variable.name_hint
     kernel.values[op.variable] = body.args[0]
@@ -303,7 +304,7 @@ def _for(kernel: Kernel, op: ForOp) -> None:
     with builder.inside(body):
         _set_rings(kernel, carried, body.args[1:])
         _lower_block(kernel, op.body.block)
-        builder.add(scf.YieldOp(*(v for key in carried for v in ring_values(ring_of(kernel, *key)))))
+        builder.add(scf.YieldOp(*(v for key in carried for v in _ring_values(kernel, key))))
     loop = scf.ForOp(low, high, stride, before, Region(body))
     loop.attributes.update(op.attributes)
     if op.unroll is not None:
@@ -313,14 +314,18 @@ def _for(kernel: Kernel, op: ForOp) -> None:
     _set_rings(kernel, carried, loop.results)
 
 
-def ring_values(ring: Ring) -> tuple[SSAValue, SSAValue, SSAValue]:
+def _ring_values(kernel: Kernel, key: tuple[SSAValue, str]) -> tuple[SSAValue, ...]:
     """What a loop carries of a ring."""
-    return ring.slot, ring.parity, ring.previous
+    ring = ring_of(kernel, *key)
+    return (ring.slot,) if kernel.channels[key[0]].by_threads else (ring.slot, ring.parity, ring.previous)
 
 
 def _set_rings(kernel: Kernel, keys: Sequence[tuple[SSAValue, str]], values: Sequence[SSAValue]) -> None:
-    for number, key in enumerate(keys):
-        kernel.rings[key] = Ring(*values[3 * number : 3 * number + 3])
+    rest = list(values)
+    for key in keys:
+        count = len(_ring_values(kernel, key))
+        mine, rest = rest[:count], rest[count:]
+        kernel.rings[key] = replace(ring_of(kernel, *key), slot=mine[0]) if count == 1 else Ring(*mine)
 
 
 _TABLE: dict[type[Operation], Callable[[Kernel, Any], None]] = {

@@ -120,8 +120,8 @@ def _load(
     along_k = layout.along.data == k_dim
     along, across = (k_half, own_half) if along_k else (own_half, k_half)
     along_start, across_start = (k, own) if along_k else (own, k)
-    line = builder.add_int(across, row)
-    place = builder.add_int(slot.first, builder.mul_int(builder.add_int(line, across_start), builder.constant(span, I32)))
+    line = builder.add_int(builder.add_int(across, row), across_start)
+    place = builder.add_int(slot.first, builder.mul_int(line, builder.constant(span, I32)))
     if panels == 1:
         place = builder.add_int(place, builder.add_int(along, along_start))
     else:
