@@ -46,8 +46,8 @@ class PipelineCopiesPass(TilewrightPass):
     a turn. Those of warps are filled some turns ahead, all slots but one before the loop and one in each turn, by
     asynchronous copies where accesses are wide enough, else by loads and stores.
 
-    `stages` is the number of slots; 0 takes as many as shared memory holds, up to 8, or for warps up to 4, with room for
-    a second block if that leaves 3. Relies on `choose-mma`; there is one thread of control still.
+    `stages` is the number of slots; 0 takes as many as shared memory holds, up to 8, or for warps up to 4, with room
+    for a second block if that leaves 3. Relies on `choose-mma`; there is one thread of control still.
     """
 
     name = "pipeline-copies"
