@@ -8,7 +8,7 @@ from tilewright.dialects.roles import WARPGROUP
 from tilewright.dialects.tile.compute import MmaOp
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import Factor, MixedDistribution, mixed
-from tilewright.passes.choose_mma import ROWS, product_dims, warp_grid
+from tilewright.passes.choose_mma import ROWS, WARP_TILE, product_dims, warp_grid
 from tilewright.passes.core import error_at
 from tilewright.passes.layout_rewrite import set_type
 from tilewright.passes.thread_layout import WARP
@@ -33,9 +33,9 @@ def accumulator_columns(columns: int) -> MixedDistribution:
 def warp_rows(rows: int, warps: int) -> MixedDistribution:
     """Rows of mma.sync accumulators: row 8*h + g of 16 lies in lanes 4*g to 4*g + 3 (PTX ISA, mma.m16n8k16).
 
-    Each of `warps` warps, neighbours in number, has neighbouring rows.
+    Warps, neighbours in number, take 16 rows each in turn.
     """
-    digits = (Factor(8, 4), Factor(rows // 8 // warps, 0), Factor(warps, WARP))
+    digits = (Factor(8, 4), Factor(2, 0), Factor(warps, WARP), Factor(rows // WARP_TILE // warps, 0))
     return MixedDistribution(tuple(f for f in digits if f.count > 1))
 
 

@@ -1,5 +1,5 @@
 // The same, once copies run ahead: asynchronous copies fill two of three slots before the loop, and in each turn the
-// slot after these, while the one that was received is multiplied.
+// slot after these (a loop of at most one turn), while the one that was received is multiplied.
 // tilewright-opt tile_gemm_warps_1_chosen.mlir -p 'make-persistent,pipeline-copies,specialise-warps,finish-schedule,
 // insert-barriers,remove-barriers,allocate-shared'
 sym.symbol @M {min = 0}
@@ -20,7 +20,7 @@ tile.kernel @gemm_0_vector32(%a: !tile.buf<[M, K], bf16, global, #tile.strided<[
   %ring = tile.channel at [0, 49152] : !tile.channel<3, !tile.buf<[128, 64], bf16, shared, #tile.swizzled<128, 1>>, !tile.buf<[64, 256], bf16, shared, #tile.swizzled<128, 1>>>
   %o0 = sym.apply 128*i where i = %i0
   %o1 = sym.apply 256*i where i = %i1
-  %f_c = tile.alloc : !tile.buf<[128, 256], f32, fragment, #tile.mixed<[8:4, 8, 2:32], [2, 4:1, 8, 4:64]>>
+  %f_c = tile.alloc : !tile.buf<[128, 256], f32, fragment, #tile.mixed<[8:4, 2, 2:32, 4], [2, 4:1, 8, 4:64]>>
   tile.fill %f_c with 0.000000e+00 : f32
   tile.for %k2 = 0 to min(K, 128) step 64 {
     %t_a, %t_b = tile.acquire %ring
@@ -39,23 +39,28 @@ tile.kernel @gemm_0_vector32(%a: !tile.buf<[M, K], bf16, global, #tile.strided<[
     tile.mma (d0, d1, d2) %t_a_1[d0, d2], %t_b_1[d2, d1] into %f_c[d0, d1] inst mma.sync
     tile.release %ring
   }
-  %t_bias = tile.alloc : !tile.buf<[256], bf16, fragment, #tile.mixed<[2, 4:1, 8, 4:64]>>
-  tile.copy %bias[%o1] to %t_bias bounds [clip] other 0.000000e+00 : bf16 via thread width 2
-  %f_r = tile.alloc : !tile.buf<[128, 256], bf16, fragment, #tile.mixed<[8:4, 8, 2:32], [2, 4:1, 8, 4:64]>>
-  tile.map (d0, d1) ins(%f_c[d0, d1], %t_bias[d1]) outs(%f_r[d0, d1]) {
-  ^bb0(%0: f32, %1: bf16):
-    %half = arith.constant 5.000000e-01 : f32
-    %one = arith.constant 1.000000e+00 : f32
-    %root = arith.constant 0.707106769 : f32
-    %yf = arith.extf %1 : bf16 to f32
-    %z = arith.addf %0, %yf : f32
-    %s = arith.mulf %z, %root : f32
-    %t = math.erf %s : f32
-    %u = arith.addf %t, %one : f32
-    %v = arith.mulf %z, %half : f32
-    %g = arith.mulf %v, %u : f32
-    %r = arith.truncf %g : f32 to bf16
-    tile.yield %r
+  tile.for %panel = 0 to 128 step 32 unroll 4 {
+    %t_bias = tile.alloc : !tile.buf<[256], bf16, fragment, #tile.mixed<[2, 4:1, 8, 4:64]>>
+    tile.copy %bias[%o1] to %t_bias bounds [clip] other 0.000000e+00 : bf16 via thread width 2
+    %f_r = tile.alloc : !tile.buf<[32, 256], bf16, fragment, #tile.mixed<[8:4, 2, 2:32], [2, 4:1, 8, 4:64]>>
+    %0 = sym.apply 0
+    %f_c_1 = tile.slice %f_c[%panel, %0] : !tile.buf<[32, 256], f32, fragment, #tile.mixed<[8:4, 2, 2:32], [2, 4:1, 8, 4:64]>>
+    tile.map (d0, d1) ins(%f_c_1[d0, d1], %t_bias[d1]) outs(%f_r[d0, d1]) {
+    ^bb0(%1: f32, %2: bf16):
+      %half = arith.constant 5.000000e-01 : f32
+      %one = arith.constant 1.000000e+00 : f32
+      %root = arith.constant 0.707106769 : f32
+      %yf = arith.extf %2 : bf16 to f32
+      %z = arith.addf %1, %yf : f32
+      %s = arith.mulf %z, %root : f32
+      %t = math.erf %s : f32
+      %u = arith.addf %t, %one : f32
+      %v = arith.mulf %z, %half : f32
+      %g = arith.mulf %v, %u : f32
+      %r = arith.truncf %g : f32 to bf16
+      tile.yield %r
+    }
+    %3 = sym.apply o + p where o = %o0, p = %panel
+    tile.copy %f_r to %out0[%3, %o1] bounds [clip, clip] via thread width 2
   }
-  tile.copy %f_r to %out0[%o0, %o1] bounds [clip, clip] via thread width 2
 }

@@ -224,27 +224,44 @@ def _warp_contraction(
 ) -> list[Schedule]:
     """Tiles for matrix instructions of warps: first for operands that asynchronous copies of 16 bytes can move, which
     ask for what tensor maps do, then for any. The last schedule always serves."""
-    large, small = tile_sizes.WARP_CONTRACTIONS
-    costs = [_tile_cost(request, tile, rows[-1], columns[-1]) for tile in (large, small)]
-    cheaper = Relation(costs[0], "<=", costs[1])
+    mapped = tuple(dict.fromkeys(request.space.contraction.ins))
+    layouts = _mapped_layouts(request)
+    aligned, others = (
+        _warp_kernels(request, suffix, sizes, tiles, rows[-1], columns[-1])
+        for suffix, sizes in (("", tile_sizes.WARP_CONTRACTIONS), ("_any", tile_sizes.WARP_CONTRACTIONS_ANY))
+    )
+    found = [
+        Schedule(f"{name}_{layout}", when, kernel, prefers, mapped)
+        for layout, when in layouts
+        for name, prefers, kernel in aligned
+    ]
+    if all(when for _, when in layouts):
+        found += [Schedule(name, (), kernel, prefers) for name, prefers, kernel in others]
+    return found
+
+
+def _warp_kernels(
+    request: Request,
+    suffix: str,
+    sizes: tuple[MatrixTile, MatrixTile],
+    tiles: Callable[[tuple[int, int, int]], dict[int, int]],
+    row: int,
+    column: int,
+) -> list[tuple[str, tuple[Relation, ...], KernelOp]]:
+    """A kernel in the large tile where that costs no more than the small one, and one in the small tile: names, when
+    they are preferred, kernels."""
+    large, small = (_tile_cost(request, tile, row, column) for tile in sizes)
+    cheaper = Relation(large, "<=", small)
     answer = compare_costs(cheaper, request.facts)
     made: list[tuple[str, tuple[Relation, ...], KernelOp]] = []
-    for tile, cost, wanted in ((large, costs[0], (cheaper,)), (small, costs[1], ())):
-        taken = answer is not (Answer.DISPROVED if wanted else Answer.PROVED)
-        _remark_tile(request, tile, cost, "taken where it costs least" if taken else "never taken, another costs less")
-        if taken:
-            name = f"warps{tile.rows}x{tile.columns}"
+    for tile, cost, never in zip(sizes, (large, small), (Answer.DISPROVED, Answer.PROVED), strict=True):
+        verdict = "never taken, another costs less" if answer is never else "taken where it costs least"
+        _remark_tile(request, tile, cost, verdict)
+        if answer is not never:
+            name = f"warps{tile.rows}x{tile.columns}{suffix}"
             kernel = request.writer(name, tiles((tile.rows, tile.columns, tile.depth))).write_contraction()
-            made.append((name, wanted if answer is Answer.UNKNOWN else (), kernel))
-    mapped = tuple(dict.fromkeys(request.space.contraction.ins))
-    layouts = [(layout, when, mapped) for layout, when in _mapped_layouts(request)]
-    if all(when for _, when, _ in layouts):
-        layouts.append(("any", (), ()))
-    return [
-        Schedule(f"{name}_{layout}", when, kernel, prefers, served)
-        for layout, when, served in layouts
-        for name, prefers, kernel in made
-    ]
+            made.append((name, (cheaper,) if answer is Answer.UNKNOWN and tile is sizes[0] else (), kernel))
+    return made
 
 
 def _remark_tile(request: Request, tile: MatrixTile, cost: Expr, verdict: str) -> None:

@@ -63,7 +63,9 @@ MATRIX_CONTRACTIONS = (
 """The tiles among which a call chooses; of two that cost the same the first."""
 
 WARP_CONTRACTIONS = (MatrixTile(128, 128, 100, 32), MatrixTile(64, 64, 150, 32))
-"""The same on matrix instructions of warps, in panels of 64 bytes along the depth."""
+"""A large and a small tile on matrix instructions of warps, in panels of 64 bytes along the depth."""
+WARP_CONTRACTIONS_ANY = (MatrixTile(128, 64, 100, 32), MatrixTile(64, 64, 120, 32))
+"""The same for operands that go through registers on their way to shared memory, an element at a time."""
 
 
 @dataclass(frozen=True, slots=True)

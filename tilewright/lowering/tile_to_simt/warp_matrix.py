@@ -8,6 +8,9 @@ them where that is not the sum.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from math import prod
+
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, f32
 from xdsl.ir import SSAValue
 
@@ -15,7 +18,7 @@ from tilewright.dialects.simt.matrix import LdmatrixOp, MmaSyncOp
 from tilewright.dialects.simt.memory import RegsAllocOp, RegsLoadOp, RegsStoreOp
 from tilewright.dialects.simt.types import regs_type
 from tilewright.dialects.tile.compute import MmaOp
-from tilewright.dialects.tile.types import AnyDistribution, BufType, Factor, buffer_type
+from tilewright.dialects.tile.types import AnyDistribution, BufType, Factor, buffer_type, merged
 from tilewright.lowering.tile_to_simt.builder import I32, Builder
 from tilewright.lowering.tile_to_simt.channels import WARP, panel_of
 from tilewright.lowering.tile_to_simt.elements import thread_digit
@@ -45,11 +48,11 @@ def lower_mma_sync(kernel: Kernel, op: MmaOp) -> None:
     rows, columns, depth = (op.sizes[d] or 0 for d in (m, n, k))
     acc_dims = op.operand_dims[2]
     spread = distribution(op, op.acc.type)
-    down, first_row = _blocks(builder, op, spread[acc_dims.index(m)], rows, (Factor(8, 4),))
-    across, first_column = _blocks(builder, op, spread[acc_dims.index(n)], columns, (Factor(2, 0), Factor(4, 1)))
+    down = _blocks(builder, op, spread[acc_dims.index(m)], rows, (Factor(8, 4),))
+    across = _blocks(builder, op, spread[acc_dims.index(n)], columns, (Factor(2, 0), Factor(4, 1)))
     element = element_type(left.element)
-    a = builder.add(RegsAllocOp(regs_type([down, FRAGMENT], element))).results[0]
-    b = builder.add(RegsAllocOp(regs_type([across, FRAGMENT], element))).results[0]
+    a = builder.add(RegsAllocOp(regs_type([down.count, FRAGMENT], element))).results[0]
+    b = builder.add(RegsAllocOp(regs_type([across.count, FRAGMENT], element))).results[0]
     a.name_hint, b.name_hint = "a", "b"
     zero = builder.constant(0, I32)
 
@@ -58,13 +61,13 @@ def lower_mma_sync(kernel: Kernel, op: MmaOp) -> None:
 
     with builder.unroll(depth // BLOCK) as s:
         step = times(s, BLOCK)
-        with builder.unroll(down) as i:
-            place = builder.add_int(first_row, times(i, BLOCK))
+        with builder.unroll(down.count) as i:
+            place = down.place(builder, i)
             _load(kernel, lhs, left, op.operand_dims[0].index(k), place, step, a, i, k_first=False)
-        with builder.unroll(across) as j:
-            place = builder.add_int(first_column, times(j, BLOCK))
+        with builder.unroll(across.count) as j:
+            place = across.place(builder, j)
             _load(kernel, rhs, right, op.operand_dims[1].index(k), place, step, b, j, k_first=True)
-        with builder.unroll(down) as i, builder.unroll(across) as j, builder.unroll(2) as half:
+        with builder.unroll(down.count) as i, builder.unroll(across.count) as j, builder.unroll(2) as half:
             column = builder.add_int(times(j, 4), times(half, 2))
             indices = {m: times(i, 2), n: column}
             c = [indices.get(d, zero) for d in acc_dims]
@@ -72,19 +75,39 @@ def lower_mma_sync(kernel: Kernel, op: MmaOp) -> None:
             _multiply(kernel, (a, [i, zero]), (b, [j, times(half, 4)]), kernel.values[op.acc], c, axes)
 
 
-def _blocks(
-    builder: Builder, op: MmaOp, spread: AnyDistribution, size: int, lanes: tuple[Factor, ...]
-) -> tuple[int, SSAValue]:
-    """How many blocks of 16 rows or columns a warp has, and where the first begins: neighbours, as the layout says."""
+@dataclass(frozen=True, slots=True)
+class _Blocks:
+    """A warp's blocks of 16 rows or columns: how many, where the first begins, and how far apart they are."""
+
+    count: int
+    first: SSAValue
+    apart: int
+
+    def place(self, builder: Builder, number: SSAValue) -> SSAValue:
+        """Where a block begins."""
+        return builder.add_int(self.first, builder.mul_int(number, builder.constant(self.apart, I32)))
+
+
+def _blocks(builder: Builder, op: MmaOp, spread: AnyDistribution, size: int, lanes: tuple[Factor, ...]) -> _Blocks:
+    """The blocks of a warp as the accumulators' layout has them: neighbours, or by turns with those of other warps.
+
+    Digits are those of a fragment over `lanes`, then over a lane's registers, then over warps; where the registers' are
+    those of one block, more of them may follow.
+    """
     digits = spread.factors(size)
-    warps = [f for f in digits[len(lanes) + 1 :] if f.stride >= WARP]
-    held = digits[len(lanes)] if len(digits) > len(lanes) else Factor(1, 0)
-    each = size // (warps[0].count if warps else 1)
-    if digits[: len(lanes)] != lanes or held.is_thread or len(digits) != len(lanes) + 1 + len(warps) or each % BLOCK:
+    inside, rest = digits[: len(lanes)], digits[len(lanes) :]
+    warps = next((f for f in rest if f.is_thread), Factor(1, 0))
+    held = prod(f.count for f in rest if not f.is_thread)
+    alone = BLOCK // prod(f.count for f in lanes)
+    neighbours = (Factor(held, 0), warps)
+    by_turns = (Factor(alone, 0), warps, Factor(held // alone, 0))
+    if inside != lanes or rest not in (merged(neighbours), merged(by_turns)) or held % alone or 0 < warps.stride < WARP:
         raise error_at(op, f"tile.mma: inst mma.sync: accumulators lie otherwise than its fragments: {spread}")
-    if not warps:
-        return each // BLOCK, builder.constant(0, I32)
-    return each // BLOCK, builder.mul_int(thread_digit(builder, warps[0]), builder.constant(each, I32))
+    count = held // alone
+    in_turn = rest == merged(by_turns)
+    digit = thread_digit(builder, warps) if warps.is_thread else builder.constant(0, I32)
+    first = builder.mul_int(digit, builder.constant(BLOCK if in_turn else BLOCK * count, I32))
+    return _Blocks(count, first, BLOCK * warps.count if in_turn else BLOCK)
 
 
 def _load(
