@@ -38,11 +38,9 @@ def lay(shape: list[int], pad: int | None, first: int, rng: np.random.Generator)
     return memory[first : first + rows * pitch].reshape(*shape[:-1], pitch)[..., :width]
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("text", PRODUCTS)
-def test_any_layout(text: str, layout: str) -> None:
+def check(text: str, layout: str, target: str, arch: str) -> None:
     left, right = (tw.placeholder(shape, "bfloat16") for shape in PRODUCTS[text])
-    kernel = compile_program(tw.einsum(text, left, right), target="sim", arch="sm_80")
+    kernel = compile_program(tw.einsum(text, left, right), target=target, arch=arch)
     rng = np.random.default_rng(3)
     for m, n, k in SIZES:
         sizes = {"B": 2, "M": m, "N": n, "K": k}
@@ -50,3 +48,37 @@ def test_any_layout(text: str, layout: str) -> None:
         expected = np.einsum(text, a.astype(np.float64), b.astype(np.float64)).astype(ml_dtypes.bfloat16)
         np.testing.assert_array_equal(np.asarray(kernel(a, b)).astype(np.float64), expected.astype(np.float64))
     assert all("warps" in each["name"] for each in kernel.stats()["kernels"])
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("text", PRODUCTS)
+def test_any_layout(text: str, layout: str) -> None:
+    check(text, layout, "sim", "sm_80")
+
+
+@pytest.mark.gpu
+@pytest.mark.nvrtc
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("text", PRODUCTS)
+def test_any_layout_on_gpu(text: str, layout: str) -> None:
+    from tilewright.runtime.cuda_driver import device
+
+    check(text, layout, "cuda", device().info.arch.rstrip("a"))
+
+
+@pytest.mark.gpu
+@pytest.mark.nvrtc
+@pytest.mark.parametrize("sizes", [(2048, 2048, 512), (2049, 2047, 513), (2048, 2056, 1000)])
+@pytest.mark.parametrize("text", PRODUCTS)
+def test_large_tiles_on_gpu(text: str, sizes: tuple[int, int, int]) -> None:
+    """Tiles of 128 x 128 and 128 x 64, which small products do not take."""
+    from tilewright.runtime.cuda_driver import device
+
+    left, right = (tw.placeholder(shape, "bfloat16") for shape in PRODUCTS[text])
+    kernel = compile_program(tw.einsum(text, left, right), target="cuda", arch=device().info.arch.rstrip("a"))
+    named = dict(zip("BMNK", (2, *sizes), strict=True))
+    rng = np.random.default_rng(4)
+    a, b = (lay([named[str(d)] for d in shape], None, 0, rng) for shape in PRODUCTS[text])
+    expected = np.einsum(text, a.astype(np.float32), b.astype(np.float32), optimize=True).astype(ml_dtypes.bfloat16)
+    np.testing.assert_array_equal(np.asarray(kernel(a, b)).astype(np.float32), expected.astype(np.float32))
+    assert any("warps128" in each["name"] and each["compiled"] for each in kernel.stats()["kernels"])
