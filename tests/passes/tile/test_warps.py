@@ -13,7 +13,7 @@ from tests.passes.support import CONTEXT
 from tests.passes.tile.matrix import Matrix
 from tests.passes.tile.matrix_programs import PRODUCTS, Product
 from tests.passes.tile.programs import at
-from tests.passes.tile.support import check_facts
+from tests.passes.tile.support import Lowering, check_facts
 from tilewright.api.testing.execute import Faults, PlannedCall, kernel_of
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.simt.async_copy import CpAsyncCommitOp, CpAsyncOp, CpAsyncWaitOp
@@ -164,3 +164,15 @@ def test_the_interpreter_finds_a_slot_that_is_not_released() -> None:
     release.erase()
     with pytest.raises(TilewrightError, match=r"tile\.acquire"):
         call.interpret({name: kernel_of(module)})
+
+
+@pytest.mark.parametrize("tiles", [(64, 64, 32), (128, 128, 32), (128, 64, 64), (64, 64, 16)])
+@pytest.mark.parametrize("name", ["plain", "left_transposed", "right_transposed", "both_transposed"])
+def test_no_access_to_shared_memory_meets_a_bank_twice(name: str, tiles: tuple[int, ...]) -> None:
+    """A warp reads four matrices of 128 bytes, or writes 512 bytes: four wavefronts either way."""
+    lowering = Lowering(PRODUCTS[name].build(), tile_sizes=tiles, arch=ARCH)
+    (launch,) = lowering.assert_right({"M": 128, "N": 128, "K": 64}).launches
+    reads, writes = launch.accesses("simt.ldmatrix", "shared"), launch.accesses("simt.cp_async", "global")
+    assert len(reads) == 2
+    assert len(writes) >= 2
+    assert [each.wavefronts_per_request for each in (*reads, *writes)] == [4.0] * (2 + len(writes))
