@@ -223,9 +223,12 @@ def _warp_contraction(
     columns: Sequence[int],
 ) -> list[Schedule]:
     """Tiles for matrix instructions of warps: first for operands that asynchronous copies of 16 bytes can move, which
-    ask for what tensor maps do, then for any. The last schedule always serves."""
+    ask for what tensor maps do, and dense results; then for operands that those of 4 bytes can; then for any. The last
+    schedule always serves."""
     mapped = tuple(dict.fromkeys(request.space.contraction.ins))
-    layouts = _mapped_layouts(request)
+    dense = _dense_results(request)
+    layouts = [] if dense is None else [(name, (*when, *dense)) for name, when in _mapped_layouts(request)]
+    pairs = _mapped_layouts(request, tile_sizes.PAIR_BYTES)
     aligned, others = (
         _warp_kernels(request, suffix, sizes, tiles, rows[-1], columns[-1])
         for suffix, sizes in (("", tile_sizes.WARP_CONTRACTIONS), ("_any", tile_sizes.WARP_CONTRACTIONS_ANY))
@@ -236,8 +239,26 @@ def _warp_contraction(
         for name, prefers, kernel in aligned
     ]
     if all(when for _, when in layouts):
+        found += [
+            Schedule(f"{name}_{layout}_pairs", when, kernel, prefers, mapped)
+            for layout, when in pairs
+            for name, prefers, kernel in others
+        ]
+    if all(when for _, when in pairs):
         found += [Schedule(name, (), kernel, prefers) for name, prefers, kernel in others]
     return found
+
+
+def _dense_results(request: Request) -> list[Relation] | None:
+    """What makes results contiguous along their last dims, beyond the facts; None if some is not.
+
+    With 128 accumulators a thread there are no registers left for 64-bit multiples of a stride that may be anything.
+    """
+    relations = [Relation(t.strides[-1], "==", Expr.const(1)) for _, t in request.outputs if t.strides]
+    answers = [request.facts.prove(r) for r in relations]
+    if Answer.DISPROVED in answers:
+        return None
+    return [r for r, a in zip(relations, answers, strict=True) if a is not Answer.PROVED]
 
 
 def _warp_kernels(
@@ -285,8 +306,8 @@ def _tile_cost(request: Request, tile: MatrixTile, row: int, column: int) -> Exp
     return ceildiv(count, tile_sizes.PROCESSORS) * tile.cost
 
 
-def _mapped_layouts(request: Request) -> list[tuple[str, tuple[Relation, ...]]]:
-    """The layouts of the two operands that tensor maps can move, by name, with what they ask for.
+def _mapped_layouts(request: Request, alignment: int = tile_sizes.MAP_BYTES) -> list[tuple[str, tuple[Relation, ...]]]:
+    """The layouts of the two operands that tensor maps can move, by name, with what they ask for; or of an alignment.
 
     `n` stands for an operand that is contiguous along its last dim, `t` for the dim before; `nn` comes first.
     """
@@ -297,7 +318,7 @@ def _mapped_layouts(request: Request) -> list[tuple[str, tuple[Relation, ...]]]:
         if not isinstance(type_, BufType) or type_.strides is None or contraction.accesses[number] is not None:
             return []
         axes = operand_axes(request.space, number)
-        found = mapped_layouts(type_, request.bases.get(value, ""), axes, request.facts)
+        found = mapped_layouts(type_, request.bases.get(value, ""), axes, request.facts, alignment)
         choices.append([("n" if axis == axes[0] else "t", open_) for axis, open_ in found])
     return [(a + b, tuple(dict.fromkeys((*left, *right)))) for a, left in choices[0] for b, right in choices[1]]
 
