@@ -22,6 +22,7 @@ SCHEDULED = (
     "tile_softmax",
     "tile_gemm_scheduled",
     "tile_gemm_hopper_3_specialised",
+    "tile_gemm_warps_2_pipelined",
     "simt_gemm_hopper",
 )
 

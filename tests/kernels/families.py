@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from examples import batch_matmul, digits, elementwise_chain, matmul_bias_relu, row_softmax, transpose
 from tests.lowering import support as hand_written
+from tests.passes.tile.matrix_programs import PRODUCTS
 from tests.passes.tile.programs import CASES
 from tests.regressions.support import map_program
 from tilewright.api import frontend as tw
@@ -107,6 +108,8 @@ def _families() -> Iterator[Family]:
             )
     for name, case in CASES.items():
         yield of_module(name, lambda c=case: build_module(c.build()))
+    for name in ("batched", "wide_result"):
+        yield of_module(f"warps_{name}", lambda p=PRODUCTS[name]: build_module(p.build()))
     for dtype in ("float32", "float16", "bfloat16", "int32"):
         yield of_module(f"add_{dtype}", lambda t=dtype: build_module(_add(t)))
         yield of_module(f"sum_{dtype}", lambda t=dtype: build_module(tw.sum(tw.placeholder((M, N), t), 1)))

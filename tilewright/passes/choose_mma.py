@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -20,9 +21,12 @@ from tilewright.passes.core import TilewrightPass
 from tilewright.passes.element_size import bytes_of
 from tilewright.passes.layout_rewrite import set_type
 from tilewright.passes.remarks import remark
+from tilewright.passes.thread_layout import WARP
 from tilewright.passes.tile_analysis import KernelScopes, buf, kernels_of
 from tilewright.passes.vectorise import base_symbol
 
+WARPGROUP_ARCH = "sm_90a"
+"""The architecture whose warpgroups multiply."""
 ROWS = 64
 """Rows of one warpgroup instruction (PTX ISA, wgmma)."""
 COLUMNS = (8, 16, 32, 64, 96, 128, 192, 256)
@@ -35,18 +39,28 @@ MAX_WARPGROUPS = 2
 """Warpgroups that multiply: with 240 registers a thread two leave room for one that loads."""
 ALIGNMENT = 16
 """Bytes that addresses and strides of what a tensor map moves are multiples of."""
+WARP_TILE = 16
+"""Rows, columns and depth of what a warp multiplies at a time: m16n8k16 twice (PTX ISA, mma.sync)."""
+WARP_GRIDS = ((2, 4), (4, 2), (2, 2), (1, 4), (4, 1), (1, 2), (2, 1), (1, 1))
+"""Warps along rows and columns that may share a block's tile."""
+WARP_ACCUMULATORS = 64 * 64
+"""Accumulators of a warp: they take half of its threads' registers."""
+PATTERN = 1024
+"""Bytes after which a swizzled buffer repeats."""
 
 
 @dataclass(frozen=True)
 class ChooseMmaPass(TilewrightPass):
-    """Decides what multiplies: the matrix instructions of sm_90a where operands can come through tensor maps.
+    """Decides what multiplies: the matrix instructions of the kernel's `arch`, or the multiply-adds of threads.
 
-    Such a `tile.mma` reads its operands from shared memory: the fragments that one copy each fills become swizzled
-    shared buffers, contiguous along the dim along which global memory is. Operands change places where the accumulators
-    hold the columns first. Needs bf16 or f16 operands with f32
-    accumulators, one row, one column and one summed dim (others of size 1) of fitting sizes, addresses and strides that
-    16 bytes divide for certain, and a kernel whose `arch` is sm_90a. All others are left for the multiply-adds of
-    threads, which `finish-schedule` chooses; a remark says why. Relies on free tile IR.
+    A `tile.mma` on matrix instructions reads its operands from shared memory: the fragments that one copy each fills
+    become swizzled shared buffers, contiguous along the dim along which global memory is. Operands change places where
+    the accumulators hold the columns first. Needs bf16 or f16 operands with f32 accumulators, one row, one column and
+    one summed dim (others of size 1) of fitting sizes.
+
+    On sm_90a warpgroups multiply (`wgmma`) where tensor maps can move the operands: addresses and strides that 16 bytes
+    divide for certain. On others from sm_80 on warps do (`mma.sync`), wherever operands lie. What is left goes to the
+    multiply-adds of threads, which `finish-schedule` chooses; a remark says why. Relies on free tile IR.
     """
 
     name = "choose-mma"
@@ -58,20 +72,24 @@ class ChooseMmaPass(TilewrightPass):
             if not products:
                 continue
             scopes = KernelScopes(kernel)
+            arch = "any" if kernel.arch is None else kernel.arch.data
             for mma in products:
                 turned = _turn(mma)
-                reason = self._refusal(kernel, mma, len(products), scopes)
+                reason = self._refusal(kernel, arch, mma, len(products))
+                if reason is None:
+                    reason = _wgmma_refusal(mma, scopes) if arch == WARPGROUP_ARCH else _mma_sync_refusal(mma, scopes)
                 if reason is not None:
                     if turned:
                         _exchange(mma)
                     remark(mma, self.name, f"multiply-adds of threads: {reason}")
-                    continue
-                self._use_wgmma(kernel, mma, scopes)
+                elif arch == WARPGROUP_ARCH:
+                    self._use_wgmma(kernel, mma, scopes)
+                else:
+                    self._use_mma_sync(kernel, mma, scopes)
 
-    def _refusal(self, kernel: KernelOp, mma: MmaOp, products: int, scopes: KernelScopes) -> str | None:
-        """Why matrix instructions of sm_90a cannot be used; None if they can."""
-        arch = "any" if kernel.arch is None else kernel.arch.data
-        if arch != "sm_90a":
+    def _refusal(self, kernel: KernelOp, arch: str, mma: MmaOp, products: int) -> str | None:
+        """Why no matrix instructions can be used; None if some may."""
+        if arch != WARPGROUP_ARCH and not multiplies_by_warps(arch):
             return f"the kernel is for {arch}"
         if kernel.mapped is not None:
             return "its author mapped the kernel to threads"
@@ -84,23 +102,21 @@ class ChooseMmaPass(TilewrightPass):
             return f"operands of {lhs.element} and {rhs.element}"
         if acc.element != Float32Type():
             return f"accumulators of {acc.element}"
-        dims = product_dims(mma)
-        if dims is None:
+        if product_dims(mma) is None:
             return "not one row, one column and one summed dim"
-        (m, n, k), size = dims, mma.sizes
-        rows, columns, depth = size[m] or 0, size[n] or 0, size[k] or 0
-        if rows % ROWS or rows > MAX_BOX or columns not in COLUMNS or depth % 16:
-            return f"a tile of {rows} x {columns} x {depth}"
-        if rows % (ROWS * _warpgroups(rows)):
-            return f"{rows} rows do not divide among {_warpgroups(rows)} warpgroups of {ROWS}"
         for value, name in ((mma.lhs, "left"), (mma.rhs, "right")):
-            fill = only_fill(value, mma)
-            if fill is None:
+            if only_fill(value, mma) is None:
                 return f"the {name} operand is not filled by one copy of its own"
-            why = unmapped(fill, scopes)
-            if why is not None:
-                return f"the {name} operand: {why}"
         return None
+
+    def _use_mma_sync(self, kernel: KernelOp, mma: MmaOp, scopes: KernelScopes) -> None:
+        for value in (mma.lhs, mma.rhs):
+            set_type(value, _warp_operand(mma, value, scopes))
+        mma.properties["inst"] = StringAttr("mma.sync")
+        rows, columns, _ = _product_sizes(mma)
+        down, across = warp_grid(rows, columns)
+        kernel.properties["threads"] = i64_attr(down * across * WARP)
+        remark(mma, self.name, f"matrix instructions of {down} x {across} warps, operands in shared memory")
 
     def _use_wgmma(self, kernel: KernelOp, mma: MmaOp, scopes: KernelScopes) -> None:
         dims = product_dims(mma)
@@ -119,6 +135,73 @@ class ChooseMmaPass(TilewrightPass):
         kernel.properties["threads"] = i64_attr(groups * WARPGROUP)
         who = "1 warpgroup" if groups == 1 else f"{groups} warpgroups"
         remark(mma, self.name, f"matrix instructions of {who}, operands in shared memory")
+
+
+def multiplies_by_warps(arch: str | None) -> bool:
+    """Whether products go to `mma.sync` on an architecture: from sm_80 on, but for sm_90a."""
+    number = re.fullmatch(r"sm_(\d+)[af]?", arch or "")
+    return number is not None and int(number[1]) >= 80 and arch != WARPGROUP_ARCH
+
+
+def _product_sizes(mma: MmaOp) -> tuple[int, int, int]:
+    """Rows, columns and depth of a product that has one of each."""
+    dims = product_dims(mma)
+    assert dims is not None
+    rows, columns, depth = (mma.sizes[d] or 0 for d in dims)
+    return rows, columns, depth
+
+
+def _wgmma_refusal(mma: MmaOp, scopes: KernelScopes) -> str | None:
+    """Why warpgroups cannot multiply; None if they can."""
+    rows, columns, depth = _product_sizes(mma)
+    if rows % ROWS or rows > MAX_BOX or columns not in COLUMNS or depth % 16:
+        return f"a tile of {rows} x {columns} x {depth}"
+    if rows % (ROWS * _warpgroups(rows)):
+        return f"{rows} rows do not divide among {_warpgroups(rows)} warpgroups of {ROWS}"
+    for value, name in ((mma.lhs, "left"), (mma.rhs, "right")):
+        fill = only_fill(value, mma)
+        assert fill is not None
+        why = unmapped(fill, scopes)
+        if why is not None:
+            return f"the {name} operand: {why}"
+    return None
+
+
+def _mma_sync_refusal(mma: MmaOp, scopes: KernelScopes) -> str | None:
+    """Why warps cannot multiply; None if they can."""
+    rows, columns, depth = _product_sizes(mma)
+    if rows % WARP_TILE or columns % WARP_TILE or depth % WARP_TILE:
+        return f"a tile of {rows} x {columns} x {depth}"
+    for value, name in ((mma.lhs, "left"), (mma.rhs, "right")):
+        type_ = _warp_operand(mma, value, scopes)
+        if type_.count * bytes_of(type_.element) % PATTERN:
+            return f"the {name} operand has {type_.count} elements, no multiple of {PATTERN} bytes"
+    return None
+
+
+def _warp_operand(mma: MmaOp, value: SSAValue, scopes: KernelScopes) -> BufType:
+    """A shared buffer for an operand of warps, swizzled along the dim along which memory is contiguous for certain, or
+    else its last one: in the widest panels that divide it."""
+    fill, type_ = only_fill(value, mma), buf(value)
+    assert fill is not None
+    along = mapped_dim(fill, scopes)
+    if along is None:
+        along = max(d for d, size in enumerate(type_.sizes) if size > 1)
+    row = type_.sizes[along] * bytes_of(type_.element)
+    panel = next(size for size in (128, 64, 32) if row % size == 0)
+    return buf_type(type_.sizes, type_.element, "shared", SwizzledLayout(IntAttr(panel), IntAttr(along)))
+
+
+def warp_grid(rows: int, columns: int) -> tuple[int, int]:
+    """Warps along rows and along columns that share a tile of so many rows and columns, multiples of 16: four, or eight
+    where they would have too much each, such that they read least of the operands."""
+    most = 4 if rows * columns <= 4 * WARP_ACCUMULATORS else 8
+    fitting = [
+        (m, n)
+        for m, n in WARP_GRIDS
+        if m * n <= most and rows % (m * WARP_TILE) == 0 and columns % (n * WARP_TILE) == 0
+    ]
+    return min(fitting, key=lambda grid: (-grid[0] * grid[1], rows // grid[0] + columns // grid[1]))
 
 
 def _warpgroups(rows: int) -> int:

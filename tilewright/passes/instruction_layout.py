@@ -7,9 +7,10 @@ from tilewright.dialects.tile.blocks import SliceOp
 from tilewright.dialects.tile.compute import MmaOp
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import Factor, MixedDistribution, mixed
-from tilewright.passes.choose_mma import ROWS, product_dims
+from tilewright.passes.choose_mma import ROWS, WARP_TILE, product_dims, warp_grid
 from tilewright.passes.core import error_at
 from tilewright.passes.layout_rewrite import set_type
+from tilewright.passes.thread_layout import WARP
 from tilewright.passes.tile_analysis import IterationDims, buf
 
 
@@ -28,8 +29,26 @@ def accumulator_columns(columns: int) -> MixedDistribution:
     return MixedDistribution((Factor(2, 0), Factor(4, 1), Factor(columns // 8, 0)))
 
 
+def warp_rows(rows: int, warps: int) -> MixedDistribution:
+    """Rows of mma.sync accumulators: row 8*h + g of 16 lies in lanes 4*g to 4*g + 3 (PTX ISA, mma.m16n8k16).
+
+    Warps, neighbours in number, take 16 rows each in turn.
+    """
+    digits = (Factor(8, 4), Factor(2, 0), Factor(warps, WARP), Factor(rows // WARP_TILE // warps, 0))
+    return MixedDistribution(tuple(f for f in digits if f.count > 1))
+
+
+def warp_columns(columns: int, warps: int, stride: int) -> MixedDistribution:
+    """Columns of mma.sync accumulators: columns 2*t and 2*t + 1 of 8 lie in lanes with lane mod 4 = t.
+
+    Each of `warps` warps, whose threads are `stride` apart, has neighbouring columns.
+    """
+    digits = (Factor(2, 0), Factor(4, 1), Factor(columns // 8 // warps, 0), Factor(warps, stride))
+    return MixedDistribution(tuple(f for f in digits if f.count > 1))
+
+
 def spread_accumulators(kernel: KernelOp, dims: IterationDims, mma: MmaOp) -> None:
-    """Give every fragment of a kernel with wgmma the layout of the accumulators' rows and columns that it runs along.
+    """Give every fragment of a kernel on matrix instructions the layout of the rows and columns that it runs along.
 
     TilewrightError for a fragment with another dim of more than one element: it meets no accumulator.
     """
@@ -37,6 +56,8 @@ def spread_accumulators(kernel: KernelOp, dims: IterationDims, mma: MmaOp) -> No
     if own is None or threads is None:
         raise error_at(mma, "map-threads: expected a product that choose-mma gave matrix instructions to")
     acc = mma.operand_dims[2]
+    by_warps = mma.inst is not None and mma.inst.data == "mma.sync"
+    down, across = warp_grid(mma.sizes[own[0]] or 0, mma.sizes[own[1]] or 0) if by_warps else (0, 0)
     rows = {dims.dims[mma.acc][acc.index(own[0])]}
     columns = {dims.dims[mma.acc][acc.index(own[1])]}
     _follow_slices(dims, rows, columns)
@@ -46,9 +67,10 @@ def spread_accumulators(kernel: KernelOp, dims: IterationDims, mma: MmaOp) -> No
             if size == 1:
                 layout.append(MixedDistribution(()))
             elif d in rows:
-                layout.append(accumulator_rows(size, threads.value.data))
+                layout.append(warp_rows(size, down) if by_warps else accumulator_rows(size, threads.value.data))
             elif d in columns:
-                layout.append(accumulator_columns(size))
+                by_column = warp_columns(size, across, down * WARP) if by_warps else accumulator_columns(size)
+                layout.append(by_column)
             else:
                 raise error_at(
                     mma, f"map-threads: a fragment of {list(buf(fragment).sizes)} has a dim that the product lacks"

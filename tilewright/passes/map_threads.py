@@ -55,7 +55,7 @@ class MapThreadsPass(TilewrightPass):
                     drop_widths(copy)
             dims = iteration_dims(kernel)
             product = product_of(kernel)
-            if product is not None and product.inst is not None and product.inst.data == "wgmma":
+            if product is not None and product.inst is not None and product.inst.data != "fma":
                 spread_accumulators(kernel, dims, product)
                 _spread_staging(kernel)
                 continue

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain, count
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import IndexType, ModuleOp, StringAttr
+from xdsl.ir import Block, Operation, Region, SSAValue
 
+from tilewright.dialects.sym import ApplyOp, Expr, smin
 from tilewright.dialects.tile.channels import (
     MAX_STAGES,
     AcquireOp,
@@ -18,26 +20,34 @@ from tilewright.dialects.tile.channels import (
     channel_type,
 )
 from tilewright.dialects.tile.compute import MmaOp
-from tilewright.dialects.tile.copies import CopyOp
+from tilewright.dialects.tile.copies import ASYNC_BYTES, CopyOp
 from tilewright.dialects.tile.structure import AllocOp, ForOp, KernelOp
+from tilewright.dialects.tile.types import distributed
 from tilewright.passes.allocate_shared import dense_bytes, shared_limit
 from tilewright.passes.choose_mma import only_fill, unmapped
 from tilewright.passes.core import TilewrightPass, error_at
+from tilewright.passes.element_size import bytes_of
 from tilewright.passes.remarks import remark
 from tilewright.passes.tile_analysis import KernelScopes, buf, kernels_of
+from tilewright.passes.vectorise import provable_width, set_widths, widen
 
 SPARE_BYTES = 2048
 """Left for barriers and for the alignment of rings."""
+MOST_AHEAD = 4
+"""Slots that warps fill and read, at most: three tiles on their way cover the latency of global memory."""
 
 
 @dataclass(frozen=True)
 class PipelineCopiesPass(TilewrightPass):
     """Turns copy-then-multiply in a loop into a channel: slots that are filled ahead while earlier ones are multiplied.
 
-    The shared operands of a `tile.mma` on matrix instructions become the buffers of a slot: acquired, filled by tensor
-    maps, published, received, and released one turn later, since the instructions run on for a turn. `stages` is the
-    number of slots; 0 takes as many as shared memory holds, up to 8. Relies on `choose-mma`; there is one thread of
-    control still.
+    The shared operands of a `tile.mma` on matrix instructions become the buffers of a slot. Those of warpgroups are
+    acquired, filled by tensor maps, published, received, and released one turn later, since the instructions run on for
+    a turn. Those of warps are filled some turns ahead, all slots but one before the loop and one in each turn, by
+    asynchronous copies where accesses are wide enough, else by loads and stores.
+
+    `stages` is the number of slots; 0 takes as many as shared memory holds, up to 8, or for warps up to 4, with room
+    for a second block if that leaves 3. Relies on `choose-mma`; there is one thread of control still.
     """
 
     name = "pipeline-copies"
@@ -50,8 +60,11 @@ class PipelineCopiesPass(TilewrightPass):
         for kernel in kernels_of(op):
             scopes = KernelScopes(kernel)
             for mma in [o for o in kernel.walk() if isinstance(o, MmaOp)]:
-                if mma.inst is not None and mma.inst.data == "wgmma":
+                inst = "fma" if mma.inst is None else mma.inst.data
+                if inst == "wgmma":
                     self._pipeline(kernel, mma, scopes)
+                elif inst == "mma.sync":
+                    self._fill_ahead(kernel, mma, scopes)
 
     def _pipeline(self, kernel: KernelOp, mma: MmaOp, scopes: KernelScopes) -> None:
         loop = mma.parent_op()
@@ -67,15 +80,7 @@ class PipelineCopiesPass(TilewrightPass):
                 return
         types = [buf(copy.target) for copy in copies]
         slot = sum(dense_bytes(t) for t in types)
-        others = sum(
-            dense_bytes(part) * o.type.stages.data
-            for o in kernel.walk()
-            if isinstance(o, ChannelOp)
-            for part in o.type.parts
-        )
-        arch = "" if kernel.arch is None else kernel.arch.data
-        room = shared_limit(arch) - SPARE_BYTES - others
-        stages = self.stages or max(1, min(8, room // slot))
+        stages = self.stages or max(1, min(8, _room(kernel) // slot))
         lag = 1 if stages > 1 else 0
         channel = ChannelOp(channel_type(stages, types))
         channel.res.name_hint = "ring"
@@ -98,6 +103,59 @@ class PipelineCopiesPass(TilewrightPass):
             self._fill_slot(copy, mma, acquire, receive, number)
         remark(loop, self.name, f"{stages} slots of {slot} bytes, filled by tensor maps")
 
+    def _fill_ahead(self, kernel: KernelOp, mma: MmaOp, scopes: KernelScopes) -> None:
+        loop = mma.parent_op()
+        copies = [f for f in (only_fill(value, mma) for value in (mma.lhs, mma.rhs)) if f is not None]
+        if not isinstance(loop, ForOp) or loop.parent is None or len(copies) < 2:
+            remark(mma, self.name, "left as it is: no loop whose copies fill both operands")
+            return
+        types = [buf(copy.target) for copy in copies]
+        slot = sum(dense_bytes(t) for t in types)
+        shared, alone = _room(kernel) // 2 // slot, _room(kernel) // slot
+        stages = self.stages or min(MOST_AHEAD, shared if shared > 2 else alone)
+        if stages < 2:
+            remark(loop, self.name, f"left as it is: {stages} slots of {slot} bytes, at least 2 are needed")
+            return
+        for copy in copies:
+            _widen(copy, scopes)
+        step = loop.step.data
+        channel = ChannelOp(channel_type(stages, types))
+        channel.res.name_hint = "ring"
+        first = kernel.body.block.first_op
+        assert first is not None
+        kernel.body.block.insert_op_before(channel, first)
+        # Index arithmetic stays for what else uses it; what only copies use is dead.
+        moved = [o for o in loop.body.block.ops if o in copies or isinstance(o, ApplyOp)]
+        ahead = step * (stages - 1)
+        start, end = loop.lower.data, loop.upper.data
+        before = ForOp(start, smin(end, start + ahead), step, _fill(loop, moved, copies, channel), where=loop.where)
+        here = Expr.symbol(_fresh_name(loop))
+        where = {**loop.where, str(here): loop.variable}
+        turn = _fill(loop, moved, copies, channel)
+        after = ForOp(here + ahead, smin(end, here + ahead + step), step, turn, where=where)
+        receive, release = ReceiveOp(channel.res), ReleaseOp(channel.res)
+        for number, value in enumerate((mma.lhs, mma.rhs)):
+            receive.buffers[number].name_hint = value.name_hint
+        loop.parent.insert_op_before(before, loop)
+        loop.body.block.insert_ops_before([receive, after], mma)
+        loop.body.block.insert_op_after(release, mma)
+        for new in (channel, receive, release, *before.walk(), *after.walk()):
+            new.location = mma.location
+        for number, copy in enumerate(copies):
+            alloc = copy.target.owner
+            assert isinstance(alloc, AllocOp)
+            mma.operands[number] = receive.buffers[number]
+            for old in (copy, alloc):
+                old.detach()
+                old.erase()
+        for op in reversed(moved):
+            if isinstance(op, ApplyOp) and not op.result.uses.get_length():
+                op.detach()
+                op.erase()
+        made = [o for o in after.walk() if isinstance(o, CopyOp)]
+        how = " and ".join(dict.fromkeys("asynchronous copies" if o.is_async else "loads and stores" for o in made))
+        remark(loop, self.name, f"{stages} slots of {slot} bytes, filled {stages - 1} turns ahead by {how}")
+
     def _fill_slot(self, copy: CopyOp, mma: MmaOp, acquire: AcquireOp, receive: ReceiveOp, number: int) -> None:
         old = copy.target
         written, read = acquire.buffers[number], receive.buffers[number]
@@ -112,3 +170,55 @@ class PipelineCopiesPass(TilewrightPass):
         alloc.detach()
         alloc.erase()
         del mma
+
+
+def _room(kernel: KernelOp) -> int:
+    """Bytes of shared memory that other channels leave."""
+    others = sum(
+        dense_bytes(part) * o.type.stages.data
+        for o in kernel.walk()
+        if isinstance(o, ChannelOp)
+        for part in o.type.parts
+    )
+    arch = "" if kernel.arch is None else kernel.arch.data
+    return shared_limit(arch) - SPARE_BYTES - others
+
+
+def _widen(copy: CopyOp, scopes: KernelScopes) -> None:
+    """Accesses as wide as addresses allow: of an asynchronous copy a part may lie outside, and is zero."""
+    swizzle = buf(copy.target).swizzle
+    if copy.dist is None or swizzle is None:
+        return
+    axis = swizzle.along.data
+    width = provable_width(copy, axis, scopes, whole=False)
+    wide = widen(copy.dist.dims, copy.tile_type.sizes, axis, width)
+    if wide[axis].vector > copy.widths[0]:
+        copy.properties["dist"] = distributed(wide)
+        set_widths(copy, wide[axis].vector, wide[axis].vector, axis)
+
+
+def _fill(loop: ForOp, moved: list[Operation], copies: list[CopyOp], channel: ChannelOp) -> Region:
+    """The body of a loop that fills a slot as a turn of `loop` fills its buffers."""
+    body = Block(arg_types=[IndexType()])
+    body.args[0].name_hint = loop.variable.name_hint
+    acquire = AcquireOp(channel.res)
+    body.add_op(acquire)
+    values: dict[SSAValue, SSAValue] = {loop.variable: body.args[0]}
+    for number, copy in enumerate(copies):
+        acquire.buffers[number].name_hint = copy.target.name_hint
+        values[copy.target] = acquire.buffers[number]
+    for op in moved:
+        new = op.clone(values)
+        body.add_op(new)
+        if isinstance(new, CopyOp):
+            load, store = new.widths
+            if load == store and load * bytes_of(buf(new.source).element) in ASYNC_BYTES:
+                new.properties["via"] = StringAttr("cp.async")
+    body.add_op(PublishOp(channel.res))
+    return Region(body)
+
+
+def _fresh_name(loop: ForOp) -> str:
+    """A name for the loop's variable that none of its bounds uses."""
+    used = {*loop.where, *loop.lower.data.symbols, *loop.upper.data.symbols, *loop.step.data.symbols}
+    return next(name for name in chain("k", (f"k{n}" for n in count(1))) if name not in used)

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.dialects.sym import ApplyOp
-from tilewright.dialects.tile.compute import ReduceOp
+from tilewright.dialects.tile.compute import MmaOp, ReduceOp
 from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.gathers import GatherOp
 from tilewright.dialects.tile.structure import ForOp, SyncOp
@@ -107,6 +107,10 @@ def walk(block: Block, turns: dict[ForOp, int]) -> Iterator[Event]:
             for value, writes in ((op.source, False), (op.target, True)):
                 if space(value) == "shared":
                     yield Event(op, value, writes)
+        elif isinstance(op, MmaOp):
+            for value in (op.lhs, op.rhs):
+                if space(value) == "shared":
+                    yield Event(op, value, False)
         elif isinstance(op, GatherOp) and space(op.target) == "shared":
             yield Event(op, op.target, True)
 

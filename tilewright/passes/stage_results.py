@@ -22,7 +22,7 @@ from tilewright.dialects.tile.compute import MapOp, MmaOp
 from tilewright.dialects.tile.copies import CopyOp, FillOp
 from tilewright.dialects.tile.structure import AllocOp, ForOp, KernelOp
 from tilewright.dialects.tile.types import BufType, SwizzledLayout, buf_type
-from tilewright.passes.choose_mma import SWIZZLE, mapped_dim, product_dims, unmapped
+from tilewright.passes.choose_mma import SWIZZLE, WARP_TILE, mapped_dim, product_dims, unmapped, warp_grid
 from tilewright.passes.core import TilewrightPass, error_at
 from tilewright.passes.element_size import bytes_of
 from tilewright.passes.remarks import remark
@@ -46,8 +46,8 @@ class StageResultsPass(TilewrightPass):
     of `columns`, unrolled, on slices of the accumulators: a thread needs the registers of one panel at a time. What has
     columns alone (a bias) is loaded before the product where registers suffice. A store
     of 16-bit results goes through a channel of two slots, written by matrix stores, from which tensor maps store it,
-    or where they cannot the threads, side by side. Relies on `choose-mma`; an epilogue that reduces along the columns
-    is left whole.
+    or where they cannot the threads, side by side. What follows a product of warps is cut into panels of rows, 16 of
+    each warp, and stored from registers. Relies on `choose-mma`; an epilogue that reduces is left whole.
     """
 
     name = "stage-results"
@@ -59,7 +59,7 @@ class StageResultsPass(TilewrightPass):
             raise error_at(op, f"stage-results: expected columns to be a power of two from 8, got {self.columns}")
         for kernel in kernels_of(op):
             products = [o for o in kernel.walk() if isinstance(o, MmaOp)]
-            if len(products) == 1 and products[0].inst is not None and products[0].inst.data == "wgmma":
+            if len(products) == 1 and products[0].inst is not None and products[0].inst.data != "fma":
                 self._cut(kernel, products[0])
 
     def _cut(self, kernel: KernelOp, mma: MmaOp) -> None:
@@ -75,15 +75,18 @@ class StageResultsPass(TilewrightPass):
             following = following.next_op
         dims, scopes, own = iteration_dims(kernel), KernelScopes(kernel), product_dims(mma)
         assert own is not None
-        axis = mma.operand_dims[2].index(own[1])
+        by_warps = mma.inst is not None and mma.inst.data == "mma.sync"
+        axis = mma.operand_dims[2].index(own[0] if by_warps else own[1])
         columns = dims.dims[mma.acc][axis]
         size = buf(mma.acc).sizes[axis]
-        why = self._refusal(tail, dims, columns, size)
+        width = warp_grid(mma.sizes[own[0]] or 0, mma.sizes[own[1]] or 0)[0] * WARP_TILE if by_warps else self.columns
+        why = self._refusal(tail, columns, size, width)
         if why is not None or columns is None:
             remark(mma, self.name, f"the epilogue is left whole: {why}")
             return
-        tail = self._load_early(tail, loop, dims, columns)
-        _Cut(kernel, mma, tail, dims, scopes, columns, min(self.columns, size)).run()
+        if not by_warps:
+            tail = self._load_early(tail, loop, dims, columns)
+        _Cut(kernel, mma, tail, dims, scopes, columns, min(width, size), "rows" if by_warps else "columns").run()
 
     def _load_early(
         self, tail: list[Operation], loop: Operation, dims: IterationDims, columns: int | None
@@ -119,9 +122,9 @@ class StageResultsPass(TilewrightPass):
             remark(copy, self.name, "loaded before the product, whose steps hide how long it takes")
         return left
 
-    def _refusal(self, tail: list[Operation], dims: IterationDims, columns: int | None, size: int) -> str | None:
-        if size % min(self.columns, size):
-            return f"{size} columns are no multiple of {self.columns}"
+    def _refusal(self, tail: list[Operation], columns: int | None, size: int, width: int) -> str | None:
+        if size % min(width, size):
+            return f"{size} columns are no multiple of {width}"
         for op in tail:
             if not isinstance(op, AllocOp | ApplyOp | CopyOp | FillOp | MapOp):
                 return f"it has {op.name}"
@@ -145,7 +148,9 @@ class _Cut:
     dims: IterationDims
     scopes: KernelScopes
     columns: int
+    """The iteration dim that is cut: that of the columns, or of the rows."""
     width: int
+    what: str
 
     def run(self) -> None:
         body = Block(arg_types=[IndexType()])
@@ -178,7 +183,7 @@ class _Cut:
         for op in reversed(moved):
             op.detach()
             op.erase(safe_erase=False)
-        remark(loop, StageResultsPass.name, f"{size // self.width} panels of {self.width} columns")
+        remark(loop, StageResultsPass.name, f"{size // self.width} panels of {self.width} {self.what}")
         for store in stores:
             self._stage(store)
 

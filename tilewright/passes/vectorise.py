@@ -230,8 +230,13 @@ def check_access_bytes(op: ModuleOp, pass_name: str, access_bytes: int) -> None:
         raise error_at(op, f"{pass_name}: expected access_bytes to be 8 or 16, got {access_bytes}")
 
 
-def provable_width(copy: CopyOp, axis: int, scopes: KernelScopes, access_bytes: int = ACCESS_BYTES) -> int:
-    """Elements of the widest access along a dim of a copy with global memory that is aligned and inside for certain."""
+def provable_width(
+    copy: CopyOp, axis: int, scopes: KernelScopes, access_bytes: int = ACCESS_BYTES, *, whole: bool = True
+) -> int:
+    """Elements of the widest access along a dim of a copy with global memory that is aligned and inside for certain.
+
+    With `whole` false it need not be inside: what lies outside is cut off one access.
+    """
     side = global_side(copy)
     if side is None:
         return 1
@@ -250,7 +255,7 @@ def provable_width(copy: CopyOp, axis: int, scopes: KernelScopes, access_bytes: 
         for d, stride in enumerate(strides):
             start = scope.expr(offsets[d]) if offsets else Expr.const(0)
             if d == axis:
-                inside = copy.bound_words[d] == "proved" or scopes.divides(copy, type_.dims[d], width)
+                inside = not whole or copy.bound_words[d] == "proved" or scopes.divides(copy, type_.dims[d], width)
                 aligned = aligned and inside and scopes.divides(copy, start, width)
             elif not (type_.dims[d].constant == 1 or scopes.divides(copy, stride, width)):
                 aligned = False

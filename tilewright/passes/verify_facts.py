@@ -81,7 +81,7 @@ class VerifyFactsPass(TilewrightPass):
             elif not storable_unaligned(copy, copy.vector_dim, scopes, width):
                 raise error_at(copy, "unaligned stores need a stride of 1, and a slot with rows along it")
         elif width > 1:
-            provable = provable_width(copy, copy.vector_dim, scopes)
+            provable = provable_width(copy, copy.vector_dim, scopes, whole=not copy.is_async)
             if provable < width:
                 raise error_at(
                     copy, f"accesses of {width} elements are not proved to be aligned and inside; {provable} are"

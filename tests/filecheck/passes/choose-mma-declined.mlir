@@ -4,7 +4,7 @@
 // What is left for the multiply-adds of threads, and why.
 // SAME-NOT: inst wgmma
 
-// CHECK: remark: [choose-mma] multiply-adds of threads: the kernel is for sm_80
+// CHECK: remark: [choose-mma] multiply-adds of threads: the kernel is for sm_75
 // CHECK: remark: [choose-mma] multiply-adds of threads: the kernel is for any
 // CHECK: remark: [choose-mma] multiply-adds of threads: the kernel has 2 products
 // CHECK: remark: [choose-mma] multiply-adds of threads: it stands in no loop
@@ -30,7 +30,7 @@ sym.symbol @K {multiple_of = 8}
 sym.symbol @a_base {source = "base"}
 sym.symbol @b_base {source = "base"}
 
-tile.kernel @another_arch(%a: !tile.buf<[M, K], bf16, global, #tile.strided<[K, 1]>>, %b: !tile.buf<[K, N], bf16, global, #tile.strided<[N, 1]>>) grid (%i) = [1] arch sm_80 assumes [a_base mod 16 == 0, b_base mod 16 == 0] bases [a_base, b_base] {
+tile.kernel @another_arch(%a: !tile.buf<[M, K], bf16, global, #tile.strided<[K, 1]>>, %b: !tile.buf<[K, N], bf16, global, #tile.strided<[N, 1]>>) grid (%i) = [1] arch sm_75 assumes [a_base mod 16 == 0, b_base mod 16 == 0] bases [a_base, b_base] {
   %zero = sym.apply 0
   %acc = tile.alloc : !tile.buf<[128, 64], f32, fragment>
   tile.fill %acc with 0.0 : f32

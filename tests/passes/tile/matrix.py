@@ -1,4 +1,4 @@
-"""Products through the tile pipeline for sm_90a, executed in the tile interpreter after each pass in order."""
+"""Products through the tile pipeline for matrix instructions, executed after each pass in the tile interpreter."""
 
 from __future__ import annotations
 
@@ -26,23 +26,28 @@ MATRIX = ("choose-mma", "stage-results", "make-persistent", "pipeline-copies", "
 """The passes that act on kernels for matrix instructions alone."""
 
 
-def planned(source: Tensor | Sequence[Tensor], tiles: tuple[int, ...]) -> tuple[ModuleOp, ModuleOp, func.FuncOp]:
+def planned(
+    source: Tensor | Sequence[Tensor], tiles: tuple[int, ...], arch: str = ARCH
+) -> tuple[ModuleOp, ModuleOp, func.FuncOp]:
     """(program, the same with a launch plan over tiles of these sizes, its function)."""
     module = build_module(source)
     (function,) = (op for op in module.ops if isinstance(op, func.FuncOp))
     lowered = module.clone()
     passes = [
-        LinToTilePass(tiles, ARCH) if n == "lin-to-tile" else pipelines.make_passes([n])[0] for n in pipelines.TENSOR
+        LinToTilePass(tiles, arch) if n == "lin-to-tile" else pipelines.make_passes([n])[0] for n in pipelines.TENSOR
     ]
     run_pipeline(lowered, CONTEXT, passes, verify_each=True, on_after=check_facts)
     return module, lowered, function
 
 
 class Matrix:
-    """A program with its plan, and its variants for sm_90a after each pass of the tile pipeline."""
+    """A program with its plan, and its variants for an architecture after each pass of the tile pipeline."""
 
-    def __init__(self, source: Tensor | Sequence[Tensor], tiles: tuple[int, ...] = (64, 64, 64)) -> None:
-        self.module, self.planned, self.function = planned(source, tiles)
+    def __init__(
+        self, source: Tensor | Sequence[Tensor], tiles: tuple[int, ...] = (64, 64, 64), arch: str = ARCH
+    ) -> None:
+        self.arch = arch
+        self.module, self.planned, self.function = planned(source, tiles, arch)
         self.remarks: list[Remark] = []
         self._stages: dict[str, list[tuple[str, ModuleOp]]] = {}
 
@@ -50,7 +55,7 @@ class Matrix:
         """A variant as it is instantiated and after each pass that changed it, verified, facts proved again."""
         if name in self._stages:
             return self._stages[name]
-        module = instantiate(self.planned, call.sites[name].launch, ARCH)
+        module = instantiate(self.planned, call.sites[name].launch, self.arch)
         found = [("instantiate", module.clone())]
         for each in SCHEDULE:
             with collecting_remarks() as remarks:

@@ -104,7 +104,8 @@ class Call:
 class Lowering:
     """A function at the tensor level, taken down with the passes that are given; the reference for it at hand.
 
-    `tensor` and `tile` are the passes of the two halves; `tile_sizes` overrides the choices of lin-to-tile.
+    `tensor` and `tile` are the passes of the two halves; `tile_sizes` overrides the choices of lin-to-tile, and `arch`
+    is the architecture whose instructions may be used.
     """
 
     def __init__(
@@ -114,6 +115,7 @@ class Lowering:
         tensor: Sequence[str] = pipelines.TENSOR,
         tile: Sequence[str] = pipelines.TILE,
         tile_sizes: tuple[int, ...] = (),
+        arch: str | None = None,
     ) -> None:
         if isinstance(source, str):
             source = parse(source)
@@ -121,7 +123,10 @@ class Lowering:
         (self.function,) = (op for op in self.module.ops if isinstance(op, func.FuncOp))
         self.tile = tile
         self.planned = self.module.clone()
-        passes = [LinToTilePass(tile_sizes) if n == "lin-to-tile" else pipelines.make_passes([n])[0] for n in tensor]
+        self.arch = arch
+        passes = [
+            LinToTilePass(tile_sizes, arch) if n == "lin-to-tile" else pipelines.make_passes([n])[0] for n in tensor
+        ]
         run_pipeline(self.planned, CONTEXT, passes, verify_each=True, on_after=check_facts)
         self.plan = HostPlan(next(op for op in self.planned.ops if isinstance(op, FuncOp)))
         self.sites = {f"{site.kernel}/{site.variant}": site for site in self.plan.sites}
@@ -132,7 +137,7 @@ class Lowering:
         """A variant compiled for the simulator, and the function that binds its parameters."""
         name = f"{site.kernel}/{site.variant}"
         if name not in self._programs:
-            kernel, self.remarks[name] = to_simt(instantiate(self.planned, site.launch), self.tile)
+            kernel, self.remarks[name] = to_simt(instantiate(self.planned, site.launch, self.arch), self.tile)
             bind = expressions_function([p.data for p in kernel.params.data], self.plan.symbols)
             self._programs[name] = compile_kernel(kernel, "check", aliased=True), bind
         return self._programs[name]

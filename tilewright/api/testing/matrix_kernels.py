@@ -1,8 +1,8 @@
-"""`matrix_kernels()`: products that matrix instructions of sm_90a can take, in small tiles, with something after them.
+"""`matrix_kernels()`: products that matrix instructions can take, in small tiles, with something after them.
 
-The passes for matrix instructions act on kernels whose `arch` is sm_90a, in tiles of at least 64 rows that lin-to-tile
-chooses for large products alone. These programs are drawn at the tensor level, lowered in tiles of a given size, and
-stand as kernels of the tile level, each with the program that it was as its meaning.
+The passes for matrix instructions act on kernels whose `arch` has them, in tiles that lin-to-tile chooses for large
+products alone: of at least 64 rows for the warpgroups of sm_90a. These programs are drawn at the tensor level, lowered
+in tiles of a given size, and stand as kernels of the tile level, each with the program that it was as its meaning.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from tilewright.lowering import pipelines
 from tilewright.lowering.lin_to_tile import LinToTilePass
 from tilewright.passes.pipeline import run_pipeline
 
-ARCH = "sm_90a"
+ARCHS = ("sm_90a", "sm_90a", "sm_80")
+"""Warpgroups multiply, or warps."""
 MAX_ELEMENTS = 1 << 16
 
 SIZES = (64, 8, 0, 1, 63, 65, 72, 128, 136, 200)
@@ -36,7 +37,7 @@ SIZES = (64, 8, 0, 1, 63, 65, 72, 128, 136, 200)
 EIGHTHS = (64, 8, 0, 72, 128, 136, 16, 200)
 """Of dims along which 16 bytes must divide a row."""
 ODD = (7, 65, 100)
-"""Of the same, once in a while: no tensor map moves these rows."""
+"""Of the same, once in a while: no tensor map moves these rows. Warps multiply them all the same."""
 TILES = ((64, 64, 64), (64, 64, 64), (64, 128, 64), (128, 64, 64), (64, 64, 128), (64, 32, 16), (64, 8, 64))
 """Rows, columns, depth."""
 
@@ -87,18 +88,18 @@ def _product(chance: Chance, text: LinText, dims: _Dims, element: str) -> Value:
 
 @st.composite
 def matrix_kernels(draw: st.DrawFn, *, lane: Lane | None = None) -> TileProgram:
-    """Kernels of products of bf16 or f16 for sm_90a, free of decisions, and up to two elementwise ops on the result.
+    """Kernels of products of bf16 or f16 for sm_90a or sm_80, free of decisions, and up to two elementwise ops on them.
 
     Operands, result and batch lie in any order. Sizes are mostly such that tensor maps can move the operands; nothing
     says so in the text, so that the variants of the host plan decide. Both lanes of values unless one is given.
     """
     chance = Chance(draw)
     dims = _dims(chance)
-    element = chance.choose(("bf16", "bf16", "f16"))
+    element, arch = chance.choose(("bf16", "bf16", "f16")), chance.choose(ARCHS)
     text = LinText((element, "f32"), MAX_ELEMENTS)
     for name in "ijk":
         table = EIGHTHS if name in dims.contiguous else SIZES
-        text.symbol(name.upper(), chance.choose(ODD if chance.flag(24) else table))
+        text.symbol(name.upper(), chance.choose(ODD if chance.flag(24 if arch == "sm_90a" else 4) else table))
     if "b" in dims.result:
         text.symbol("B", chance.choose((2, 1, 3)))
     value = _product(chance, text, dims, element)
@@ -113,7 +114,7 @@ def matrix_kernels(draw: st.DrawFn, *, lane: Lane | None = None) -> TileProgram:
     if dims.result.index("j") < dims.result.index("i"):
         tile["i"], tile["j"] = columns, rows
     lanes: tuple[Lane, ...] = ("ordinary", "special") if lane is None else (lane,)
-    kernel = lowered(content, [*(tile[d] for d in dims.result), depth])
+    kernel = lowered(content, [*(tile[d] for d in dims.result), depth], arch)
     return TileProgram(kernel, sizes, chance.integer(0, SEEDS - 1), chance.choose(lanes), level="tile", meaning=content)
 
 
@@ -124,12 +125,12 @@ def _narrow(text: LinText, x: Value, element: str) -> Value:
     return text.define("lin.cast", content, [x], x.shape, element, x.magnitude)
 
 
-def lowered(content: str, tiles: list[int]) -> str:
-    """The text of a program's kernels in tiles of these sizes, for sm_90a, before host-plan."""
+def lowered(content: str, tiles: list[int], arch: str) -> str:
+    """The text of a program's kernels in tiles of these sizes, for an architecture, before host-plan."""
     module = parse_module(content, "program.mlir", context())
     before = pipelines.TENSOR[: pipelines.TENSOR.index("lin-to-tile")]
-    run_pipeline(module, context(), [*pipelines.make_passes(before), LinToTilePass(tuple(tiles), ARCH)])
+    run_pipeline(module, context(), [*pipelines.make_passes(before), LinToTilePass(tuple(tiles), arch)])
     for kernel in module.ops:
         if isinstance(kernel, KernelOp):
-            kernel.properties["arch"] = StringAttr(ARCH)
+            kernel.properties["arch"] = StringAttr(arch)
     return str(module)

@@ -122,16 +122,21 @@ class ChannelOp(IRDLOperation):
         return gaps + (["barriers"] if self.is_loaded and self.barriers is None else [])
 
     @property
+    def fills(self) -> list[CopyOp]:
+        """The copies from global memory into the slots."""
+        acquired = [b for use in self.res.uses if isinstance(use.operation, AcquireOp) for b in use.operation.buffers]
+        copies = [(b, u.operation) for b in acquired for u in b.uses if isinstance(u.operation, CopyOp)]
+        return [copy for buffer, copy in copies if copy.target is buffer and copy.spaces[0] == "global"]
+
+    @property
     def is_loaded(self) -> bool:
         """Whether tensor maps fill the slots from global memory."""
-        for use in self.res.uses:
-            if not isinstance(use.operation, AcquireOp):
-                continue
-            for buffer in use.operation.buffers:
-                copies = [u.operation for u in buffer.uses if isinstance(u.operation, CopyOp)]
-                if any(c.target is buffer and c.spaces[0] == "global" and not c.by_threads for c in copies):
-                    return True
-        return False
+        return any(copy.via is not None and copy.via.data == "tma" for copy in self.fills)
+
+    @property
+    def is_filled_by_threads(self) -> bool:
+        """Whether threads fill the slots from global memory: by asynchronous copies, or by loads and stores."""
+        return any(copy.by_threads or copy.is_async for copy in self.fills)
 
     @classmethod
     def parse(cls, parser: Parser) -> ChannelOp:

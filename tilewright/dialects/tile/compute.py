@@ -50,8 +50,8 @@ from tilewright.dialects.tile.structure import YieldOp
 from tilewright.dialects.tile.types import BufType, buffer_type
 
 COMBINERS = ("sum", "prod", "max", "min")
-INSTRUCTIONS = ("fma", "wgmma")
-"""What multiplies: the threads' multiply-adds, or the matrix instructions of warpgroups (sm_90a)."""
+INSTRUCTIONS = ("fma", "mma.sync", "wgmma")
+"""What multiplies: the threads' multiply-adds, the matrix instructions of warps (sm_80) or of warpgroups (sm_90a)."""
 index = IndexType()
 
 
@@ -333,6 +333,9 @@ class MmaOp(IRDLOperation):
     `fma`: operands are fragments, converted to the accumulator's type (exactly), then each product is added by a fused
     multiply-add (integers: multiply, add) in increasing order of the summed dims, those that acc lacks. The accumulator
     is no operand.
+    `mma.sync`: operands are swizzled shared buffers of bf16 or f16, whole or the buffers of a channel's slots; products
+    are exact and summed in f32 in an order of the hardware's. Each warp multiplies its part of the accumulators, and is
+    through with the operands when it goes on.
     `wgmma`: operands are the buffers of a channel's slots, of bf16 or f16 and swizzled; products are exact and summed
     in f32 in an order of the hardware's. It runs on until the slots are released: nothing else may touch acc before.
     """
@@ -390,7 +393,7 @@ class MmaOp(IRDLOperation):
         inst = "fma" if self.inst is None else self.inst.data
         for value in (self.lhs, self.rhs, self.acc):
             space, expected = buffer_type(value).space.data, "fragment"
-            if inst == "wgmma" and value is not self.acc:
+            if inst in ("mma.sync", "wgmma") and value is not self.acc:
                 expected = "shared"
             if space != expected:
                 raise VerifyException(f"tile.mma with inst {inst}: expected a {expected} buffer, got {space}")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from xdsl.dialects.builtin import (
+    AnyFloat,
     ArrayAttr,
     BFloat16Type,
     Float16Type,
     FloatAttr,
     IndexType,
     IntegerAttr,
+    IntegerType,
     StringAttr,
     UnitAttr,
 )
@@ -43,9 +46,12 @@ from tilewright.dialects.assembly import (
 from tilewright.dialects.tile.types import BufType, DistributedLayout, MixedLayout, buffer_type
 
 BOUNDS = ("clip", "proved")
-VIAS = ("thread", "tma", "stmatrix")
-"""How a copy is made: by the threads' loads and stores, by a tensor map (between global memory and a channel's slot),
-or by the warps' matrix stores (from a fragment of 16-bit elements to shared memory)."""
+VIAS = ("thread", "cp.async", "tma", "stmatrix")
+"""How a copy is made: by the threads' loads and stores, by copies that the threads start and go on (from global memory
+to a channel's slot), by a tensor map (between global memory and a channel's slot), or by the warps' matrix stores (from
+a fragment of 16-bit elements to shared memory)."""
+ASYNC_BYTES = (4, 8, 16)
+"""Bytes of one asynchronous copy of a thread (PTX ISA, cp.async)."""
 index = IndexType()
 
 
@@ -135,6 +141,11 @@ class CopyOp(IRDLOperation):
         return self.via is None or self.via.data == "thread"
 
     @property
+    def is_async(self) -> bool:
+        """Whether the threads start the copy and go on."""
+        return self.via is not None and self.via.data == "cp.async"
+
+    @property
     def vector_dim(self) -> int:
         """The dim along which an access is `width` elements wide; -1 for a tile of rank 0."""
         return self.tile_type.rank - 1 if self.along is None else self.along.value.data
@@ -189,12 +200,20 @@ class CopyOp(IRDLOperation):
         via = "thread" if self.via is None else self.via.data
         if via not in VIAS:
             raise VerifyException(f"expected via {', '.join(VIAS)}, got {via}")
-        if via == "tma":
-            if set(self.spaces) != {"global", "shared"}:
-                raise VerifyException(f"via tma moves between global and shared memory, got {' to '.join(self.spaces)}")
+        if via == "cp.async":
+            if self.spaces != ("global", "shared"):
+                raise VerifyException(f"via cp.async moves global to shared memory, got {' to '.join(self.spaces)}")
+            load, store = self.widths
+            element: Attribute = tile.element
+            bits = cast("IntegerType[int]", element).bitwidth if isinstance(element, AnyFloat | IntegerType) else 0
+            if load != store or load * bits // 8 not in ASYNC_BYTES:
+                raise VerifyException(f"via cp.async moves 4, 8 or 16 bytes at a time, got {load} of {element}")
+        if via in ("cp.async", "tma"):
             other: Attribute | None = self.other
             if isinstance(other, FloatAttr | IntegerAttr) and other.value.data:
-                raise VerifyException(f"via tma fills with zero, got {other}")
+                raise VerifyException(f"via {via} fills with zero, got {other}")
+        if via == "tma" and set(self.spaces) != {"global", "shared"}:
+            raise VerifyException(f"via tma moves between global and shared memory, got {' to '.join(self.spaces)}")
         if via == "stmatrix":
             if self.spaces != ("fragment", "shared"):
                 raise VerifyException(f"via stmatrix moves fragment to shared, got {' to '.join(self.spaces)}")
@@ -203,7 +222,7 @@ class CopyOp(IRDLOperation):
 
     def schedule_gaps(self) -> list[str]:
         """What is still undecided on this op."""
-        if not self.by_threads:
+        if not (self.by_threads or self.is_async):
             return []
         gaps = [] if self.via is not None else ["via"]
         gaps += [] if self.width is not None else ["width"]

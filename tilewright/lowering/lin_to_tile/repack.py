@@ -59,14 +59,15 @@ def operand_axes(space: GroupSpace, number: int) -> list[int]:
 
 
 def mapped_layouts(
-    type_: BufType, base: str, axes: Sequence[int], facts: Facts
+    type_: BufType, base: str, axes: Sequence[int], facts: Facts, alignment: int = tile_sizes.MAP_BYTES
 ) -> list[tuple[int, tuple[Relation, ...]]]:
     """The axes along which a tensor map can move a buffer, each with what it asks for beyond the facts.
 
     `base` is the symbol of the address, "" for scratch, which is aligned. Strides must be positive, as those of scratch
-    that has elements are: a map has no others.
+    that has elements are: a map has no others. With another `alignment`, in bytes, what asynchronous copies of as many
+    can move.
     """
-    multiple = tile_sizes.MAP_BYTES // element_bytes(type_.element)
+    multiple = alignment // element_bytes(type_.element)
     found: list[tuple[int, tuple[Relation, ...]]] = []
     for axis in axes:
         relations: list[Relation] = []
@@ -78,7 +79,7 @@ def mapped_layouts(
                     relations.append(Relation(stride, ">=", Expr.const(1)))
                 relations.append(Relation(mod(stride, multiple), "==", Expr.const(0)))
         if base:
-            relations.append(Relation(mod(Expr.symbol(base), tile_sizes.MAP_BYTES), "==", Expr.const(0)))
+            relations.append(Relation(mod(Expr.symbol(base), alignment), "==", Expr.const(0)))
         answers = [facts.prove(r) for r in relations]
         if Answer.DISPROVED not in answers:
             found.append((axis, tuple(r for r, a in zip(relations, answers, strict=True) if a is not Answer.PROVED)))

@@ -22,6 +22,7 @@ from tilewright.lowering.lin_to_tile.kernel_writer import KernelWriter
 from tilewright.lowering.lin_to_tile.repack import mapped_layouts, matrix_dims, operand_axes
 from tilewright.lowering.lin_to_tile.split import Split, part_count, part_depth, write_split
 from tilewright.lowering.lin_to_tile.tile_sizes import Bound, MatrixTile, SplitTile
+from tilewright.passes.choose_mma import WARPGROUP_ARCH, multiplies_by_warps
 from tilewright.passes.remarks import remark
 
 LETTERS = "ntuvwxyz"
@@ -150,6 +151,8 @@ def _contraction(request: Request) -> list[Schedule]:
     if takes_matrix_instructions(space, request.arch):
         found += _matrix_splits(request)
         found += _matrix_contraction(request, tiles, rows, columns)
+    if takes_warp_instructions(space, request.arch):
+        return _warp_contraction(request, tiles, rows, columns)
     found += _small_split(request)
     elements = Expr.const(1)
     for dims in (rows, columns):
@@ -169,8 +172,17 @@ def _contraction(request: Request) -> list[Schedule]:
 def takes_matrix_instructions(space: GroupSpace, arch: str | None) -> bool:
     """Whether a contraction may go to the matrix instructions of sm_90a: both operands are bf16 or f16, in tiles of
     memory, sums are f32, and there are rows, columns and a depth."""
+    return arch == WARPGROUP_ARCH and _suits_matrix_instructions(space)
+
+
+def takes_warp_instructions(space: GroupSpace, arch: str | None) -> bool:
+    """The same for the matrix instructions of warps, which read operands wherever they lie."""
+    return multiplies_by_warps(arch) and _suits_matrix_instructions(space)
+
+
+def _suits_matrix_instructions(space: GroupSpace) -> bool:
     contraction, dims = space.contraction, matrix_dims(space)
-    if arch != "sm_90a" or not (dims.rows and dims.columns and dims.depth) or any(contraction.accesses):
+    if not (dims.rows and dims.columns and dims.depth) or any(contraction.accesses):
         return False
     operands = {scalar_type(v.type) for v in contraction.ins}
     accumulator = scalar_type(contraction.result.type)
@@ -310,6 +322,75 @@ def _split_pays(
     return [first, Relation(cost, "<=", without)]
 
 
+def _warp_contraction(
+    request: Request,
+    tiles: Callable[[tuple[int, int, int]], dict[int, int]],
+    rows: Sequence[int],
+    columns: Sequence[int],
+) -> list[Schedule]:
+    """Tiles for matrix instructions of warps: first for operands that asynchronous copies of 16 bytes can move, which
+    ask for what tensor maps do, and dense results; then for operands that those of 4 bytes can; then for any. The last
+    schedule always serves."""
+    mapped = tuple(dict.fromkeys(request.space.contraction.ins))
+    dense = _dense_results(request)
+    layouts = [] if dense is None else [(name, (*when, *dense)) for name, when in _mapped_layouts(request)]
+    pairs = _mapped_layouts(request, tile_sizes.PAIR_BYTES)
+    aligned, others = (
+        _warp_kernels(request, suffix, sizes, tiles, rows[-1], columns[-1])
+        for suffix, sizes in (("", tile_sizes.WARP_CONTRACTIONS), ("_any", tile_sizes.WARP_CONTRACTIONS_ANY))
+    )
+    found = [
+        Schedule(f"{name}_{layout}", when, kernel, prefers, mapped)
+        for layout, when in layouts
+        for name, prefers, kernel in aligned
+    ]
+    if all(when for _, when in layouts):
+        found += [
+            Schedule(f"{name}_{layout}_pairs", when, kernel, prefers, mapped)
+            for layout, when in pairs
+            for name, prefers, kernel in others
+        ]
+    if all(when for _, when in pairs):
+        found += [Schedule(name, (), kernel, prefers) for name, prefers, kernel in others]
+    return found
+
+
+def _dense_results(request: Request) -> list[Relation] | None:
+    """What makes results contiguous along their last dims, beyond the facts; None if some is not.
+
+    With 128 accumulators a thread there are no registers left for 64-bit multiples of a stride that may be anything.
+    """
+    relations = [Relation(t.strides[-1], "==", Expr.const(1)) for _, t in request.outputs if t.strides]
+    answers = [request.facts.prove(r) for r in relations]
+    if Answer.DISPROVED in answers:
+        return None
+    return [r for r, a in zip(relations, answers, strict=True) if a is not Answer.PROVED]
+
+
+def _warp_kernels(
+    request: Request,
+    suffix: str,
+    sizes: tuple[MatrixTile, MatrixTile],
+    tiles: Callable[[tuple[int, int, int]], dict[int, int]],
+    row: int,
+    column: int,
+) -> list[tuple[str, tuple[Relation, ...], KernelOp]]:
+    """A kernel in the large tile where that costs no more than the small one, and one in the small tile: names, when
+    they are preferred, kernels."""
+    large, small = (_tile_cost(request, tile, row, column) for tile in sizes)
+    cheaper = Relation(large, "<=", small)
+    answer = compare_costs(cheaper, request.facts)
+    made: list[tuple[str, tuple[Relation, ...], KernelOp]] = []
+    for tile, cost, never in zip(sizes, (large, small), (Answer.DISPROVED, Answer.PROVED), strict=True):
+        verdict = "never taken, another costs less" if answer is never else "taken where it costs least"
+        _remark_tile(request, tile, cost, verdict)
+        if answer is not never:
+            name = f"warps{tile.rows}x{tile.columns}{suffix}"
+            kernel = request.writer(name, tiles((tile.rows, tile.columns, tile.depth))).write_contraction()
+            made.append((name, (cheaper,) if answer is Answer.UNKNOWN and tile is sizes[0] else (), kernel))
+    return made
+
+
 def _remark_tile(request: Request, tile: MatrixTile, cost: Expr, verdict: str) -> None:
     """What a tile takes, what it costs a call, and when it is chosen."""
     if request.origin is not None:
@@ -331,8 +412,8 @@ def _tile_cost(request: Request, tile: MatrixTile, row: int, column: int) -> Exp
     return ceildiv(count, tile_sizes.PROCESSORS) * tile.cost
 
 
-def _mapped_layouts(request: Request) -> list[tuple[str, tuple[Relation, ...]]]:
-    """The layouts of the two operands that tensor maps can move, by name, with what they ask for.
+def _mapped_layouts(request: Request, alignment: int = tile_sizes.MAP_BYTES) -> list[tuple[str, tuple[Relation, ...]]]:
+    """The layouts of the two operands that tensor maps can move, by name, with what they ask for; or of an alignment.
 
     `n` stands for an operand that is contiguous along the last dim that its tiles run along, `t` for the one before,
     and so on; `nn` comes first.
@@ -344,7 +425,7 @@ def _mapped_layouts(request: Request) -> list[tuple[str, tuple[Relation, ...]]]:
         if not isinstance(type_, BufType) or type_.strides is None or contraction.accesses[number] is not None:
             return []
         axes = operand_axes(request.space, number)
-        found = mapped_layouts(type_, request.bases.get(value, ""), axes, request.facts)
+        found = mapped_layouts(type_, request.bases.get(value, ""), axes, request.facts, alignment)
         choices.append([(LETTERS[axes.index(axis)], open_) for axis, open_ in found])
     return [(a + b, tuple(dict.fromkeys((*left, *right)))) for a, left in choices[0] for b, right in choices[1]]
 

@@ -63,6 +63,14 @@ MATRIX_CONTRACTIONS = (
 )
 """The tiles among which a call chooses; of two that cost the same the first."""
 
+WARP_CONTRACTIONS = (MatrixTile(128, 128, 100, 32), MatrixTile(64, 64, 150, 32))
+"""A large and a small tile on matrix instructions of warps, in panels of 64 bytes along the depth."""
+WARP_CONTRACTIONS_ANY = (MatrixTile(128, 64, 100, 32), MatrixTile(64, 64, 120, 32))
+"""The same for operands that lie less aligned: in pairs, or not at all, so that they go through registers on their way
+to shared memory, an element at a time."""
+PAIR_BYTES = 4
+"""What strides and addresses are multiples of for the narrowest asynchronous copies: of pairs of 16-bit elements."""
+
 
 @dataclass(frozen=True, slots=True)
 class SplitTile:

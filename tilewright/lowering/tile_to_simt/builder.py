@@ -7,7 +7,7 @@ is marked `nsw`: the plan chooses the index width such that no address, size or 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
@@ -101,6 +101,17 @@ class Builder:
             yield
             self.add(scf.YieldOp())
         self.add(scf.IfOp(condition, [], Region(block)))
+
+    def choose(self, condition: SSAValue, yes: Sequence[Operation], no: Sequence[Operation]) -> None:
+        """Do one thing where the condition, an i1, holds, and another where it does not."""
+        regions: list[Region] = []
+        for ops in (yes, no):
+            block = Block()
+            with self.inside(block):
+                for op in (*ops, scf.YieldOp()):
+                    self.add(op)
+            regions.append(Region(block))
+        self.add(scf.IfOp(condition, [], regions[0], regions[1]))
 
     def _scope_of(self, *values: SSAValue) -> _Scope:
         """The outermost scope in which all values exist."""
@@ -239,9 +250,8 @@ class Builder:
         return self.shared(("cmpi", predicate, a, b), (a, b), lambda: arith.CmpiOp(a, b, predicate))
 
     def select(self, condition: SSAValue, a: SSAValue, b: SSAValue) -> SSAValue:
-        """a where the condition, an i1, holds, else b."""
-        key = (arith.SelectOp, condition, a, b)
-        return self.shared(key, (condition, a, b), lambda: arith.SelectOp(condition, a, b))
+        """a where the condition holds, else b."""
+        return self.shared(("select", condition, a, b), (condition, a, b), lambda: arith.SelectOp(condition, a, b))
 
     def both(self, a: SSAValue | None, b: SSAValue | None) -> SSAValue | None:
         """The conjunction of two conditions; None stands for true."""

@@ -3,8 +3,9 @@
 A channel that tensor maps fill from global memory (a load channel) has two mbarriers a slot: `full` counts the bytes
 that land, `empty` the warps that are through with it. One thread of the producer asks for copies; every thread of the
 consumer waits. A channel that threads fill and tensor maps store from (a store channel) is used by one role: a named
-barrier separates writing from storing, and the storing thread counts its groups. Slot and parity are carried through
-loops.
+barrier separates writing from storing, and the storing thread counts its groups. A channel that threads fill from
+global memory has groups of asynchronous copies: `publish` ends one, `receive` waits until that of its slot has landed,
+and a barrier of the block hands it over. Slot and parity are carried through loops.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from dataclasses import replace
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntAttr
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.dialects.assembly import int_array, ints
 from tilewright.dialects.roles import WARPGROUP
+from tilewright.dialects.simt.async_copy import CpAsyncCommitOp, CpAsyncWaitOp
 from tilewright.dialects.simt.mbarriers import (
     FenceOp,
     MbarArriveOp,
@@ -36,9 +38,9 @@ from tilewright.dialects.sym.attributes import DimsAttr
 from tilewright.dialects.tile.blocks import RolesOp
 from tilewright.dialects.tile.channels import AcquireOp, ChannelOp, PublishOp, ReceiveOp, ReleaseOp
 from tilewright.dialects.tile.copies import CopyOp
-from tilewright.dialects.tile.structure import KernelOp
+from tilewright.dialects.tile.structure import ForOp, KernelOp
 from tilewright.dialects.tile.types import BufType, SwizzledLayout, buffer_type
-from tilewright.lowering.tile_to_simt.builder import I32
+from tilewright.lowering.tile_to_simt.builder import I32, Builder
 from tilewright.lowering.tile_to_simt.state import (
     Channel,
     Kernel,
@@ -79,7 +81,7 @@ def declare_channels(kernel: Kernel, op: KernelOp) -> None:
             array.name_hint = channel.res.name_hint
             arrays.append(array)
         loads = channel.is_loaded
-        made = Channel(channel, arrays, None, None, number + 1, _is_stored(channel))
+        made = Channel(channel, arrays, None, None, number + 1, _is_stored(channel), channel.is_filled_by_threads)
         if loads:
             assert channel.barriers is not None
             at = channel.barriers.value.data
@@ -138,16 +140,27 @@ def ring_of(kernel: Kernel, channel: SSAValue, side: str) -> Ring:
 def _advance(kernel: Kernel, channel: Channel, side: str, ring: Ring) -> None:
     """On to the next slot; past the last the parity turns."""
     builder, stages = kernel.builder, channel.op.type.stages.data
-    one, zero = builder.constant(1, I32), builder.constant(0, I32)
-    turned = builder.add(arith.XOrIOp(ring.parity, one)).results[0]
+    turned = builder.add(arith.XOrIOp(ring.parity, builder.constant(1, I32))).results[0]
     if stages == 1:
         kernel.rings[channel.op.res, side] = replace(ring, parity=turned, previous=ring.slot)
         return
-    following = builder.add_int(ring.slot, one)
-    wrapped = builder.compare("eq", following, builder.constant(stages, I32))
-    slot = builder.add(arith.SelectOp(wrapped, zero, following)).results[0]
+    slot, wrapped = _following(builder, ring.slot, stages)
     parity = builder.add(arith.SelectOp(wrapped, turned, ring.parity)).results[0]
     kernel.rings[channel.op.res, side] = Ring(slot, parity, ring.slot)
+
+
+def _step(kernel: Kernel, channel: Channel, side: str) -> None:
+    """On to the next slot of a channel that threads fill, which has no parities."""
+    ring = ring_of(kernel, channel.op.res, side)
+    slot, _ = _following(kernel.builder, ring.slot, channel.op.type.stages.data)
+    kernel.rings[channel.op.res, side] = replace(ring, slot=slot)
+
+
+def _following(builder: Builder, slot: SSAValue, stages: int) -> tuple[SSAValue, SSAValue]:
+    """The slot after a slot, and whether that is the first again."""
+    following = builder.add_int(slot, builder.constant(1, I32))
+    wrapped = builder.compare("eq", following, builder.constant(stages, I32))
+    return builder.add(arith.SelectOp(wrapped, builder.constant(0, I32), following)).results[0], wrapped
 
 
 def _store_slot(kernel: Kernel, channel: Channel) -> SSAValue:
@@ -172,6 +185,12 @@ def _bind(kernel: Kernel, channel: Channel, buffers: Sequence[SSAValue], slot: S
 def lower_acquire(kernel: Kernel, op: AcquireOp) -> None:
     """Wait for a free slot; for a load channel announce its bytes as well."""
     builder, channel = kernel.builder, kernel.channels[op.channel]
+    if channel.by_threads:
+        ring = ring_of(kernel, op.channel, "acquire")
+        if not _is_free(op):
+            builder.add(BarrierOp())
+        _bind(kernel, channel, op.buffers, ring.slot)
+        return
     if channel.full is None or channel.empty is None:
         slot = _store_slot(kernel, channel)
         if channel.stored:
@@ -188,9 +207,48 @@ def lower_acquire(kernel: Kernel, op: AcquireOp) -> None:
     _bind(kernel, channel, op.buffers, ring.slot)
 
 
+def _is_free(op: AcquireOp) -> bool:
+    """Whether all threads are through with the slot of an acquire for certain: no slot has been released before, or the
+    barrier of a receive stands behind the last release, on every way to the acquire."""
+    outer: Operation | None = op
+    while outer is not None:
+        before = outer.prev_op
+        while before is not None:
+            inside = [o for o in before.walk() if isinstance(o, ReceiveOp | ReleaseOp) and o.channel is op.channel]
+            if inside:
+                return isinstance(before, ReceiveOp)
+            before = before.prev_op
+        outer = outer.parent_op()
+        if isinstance(outer, ForOp) and any(isinstance(o, ReleaseOp) and o.channel is op.channel for o in outer.walk()):
+            return False
+    return True
+
+
+def _wait_for_group(kernel: Kernel, channel: Channel, slot: SSAValue) -> None:
+    """Wait until the copies into a slot have landed: for all groups but those of slots that were published after it.
+
+    While the ring is as full as it gets these are all slots but two: this one, and the one that is being read or about
+    to be filled. Towards the end there are fewer, and all groups are waited for.
+    """
+    builder, stages = kernel.builder, channel.op.type.stages.data
+    if stages < 3:
+        builder.add(CpAsyncWaitOp(0))
+        return
+    # From this slot to the next that will be filled, around the ring.
+    ahead = builder.sub_int(ring_of(kernel, channel.op.res, "acquire").slot, slot)
+    around = builder.compare("eq", ahead, builder.constant(-1, I32))
+    full = builder.add(arith.OrIOp(around, builder.compare("eq", ahead, builder.constant(stages - 1, I32)))).results[0]
+    builder.choose(full, [CpAsyncWaitOp(stages - 2)], [CpAsyncWaitOp(0)])
+
+
 def lower_publish(kernel: Kernel, op: PublishOp) -> None:
     """Go on to the next slot; the threads' stores to a store channel are made visible first."""
     builder, channel = kernel.builder, kernel.channels[op.channel]
+    if channel.by_threads:
+        if channel.is_async:
+            builder.add(CpAsyncCommitOp())
+        _step(kernel, channel, "acquire")
+        return
     if channel.full is None:
         if channel.stored:
             builder.add(FenceOp("async"))
@@ -202,6 +260,14 @@ def lower_publish(kernel: Kernel, op: PublishOp) -> None:
 def lower_receive(kernel: Kernel, op: ReceiveOp) -> None:
     """Wait for a full slot."""
     builder, channel = kernel.builder, kernel.channels[op.channel]
+    if channel.by_threads:
+        ring = ring_of(kernel, op.channel, "receive")
+        if channel.is_async:
+            _wait_for_group(kernel, channel, ring.slot)
+        builder.add(BarrierOp())
+        _bind(kernel, channel, op.buffers, ring.slot)
+        _step(kernel, channel, "receive")
+        return
     if channel.full is None:
         _bind(kernel, channel, op.buffers, _store_slot(kernel, channel))
         return
@@ -212,6 +278,8 @@ def lower_receive(kernel: Kernel, op: ReceiveOp) -> None:
 
 def lower_release(kernel: Kernel, op: ReleaseOp) -> None:
     """Wait for what read the slots that are let go, and let them go."""
+    if kernel.channels[op.channel].by_threads:
+        return  # the barrier of the next acquire or receive waits for the threads that read
     builder, channel, lag = kernel.builder, kernel.channels[op.channel], op.lag.value.data
     inside_loop = any(
         isinstance(o, ReceiveOp) and o.channel is op.channel for o in (op.parent.ops if op.parent else ())
@@ -289,6 +357,7 @@ def lower_mapped_copy(kernel: Kernel, op: CopyOp) -> None:
         last = builder.add_int(starts[-1], builder.mul_int(p, builder.constant(span, I32)))
         coordinates = [*starts[:-1], last]
         if loads:
+            assert slot.channel is not None
             assert slot.channel.full is not None
             builder.add(TmaLoadOp(argument, coordinates, slot.array, place, slot.channel.full, slot.number))
         else:
@@ -347,8 +416,13 @@ def rings_in(kernel: Kernel, body: Block) -> tuple[tuple[SSAValue, str], ...]:
     """The rings of load channels that ops inside a block move on: what a loop around it carries, three values each."""
     found: dict[tuple[SSAValue, str], None] = {}
     for op in (inner for top in body.ops for inner in top.walk()):
-        if isinstance(op, PublishOp) and kernel.channels[op.channel].full is not None:
+        if isinstance(op, PublishOp) and _is_carried(kernel.channels[op.channel]):
             found[op.channel, "acquire"] = None
-        elif isinstance(op, ReleaseOp) and kernel.channels[op.channel].full is not None:
+        elif isinstance(op, ReleaseOp) and _is_carried(kernel.channels[op.channel]):
             found[op.channel, "receive"] = None
     return tuple(found)
+
+
+def _is_carried(channel: Channel) -> bool:
+    """Whether loops carry where the sides of a channel are: those of a store channel follow from the turn."""
+    return channel.full is not None or channel.by_threads

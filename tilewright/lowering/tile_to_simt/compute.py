@@ -26,6 +26,7 @@ from tilewright.lowering.tile_to_simt.state import (
     iteration_distribution,
     registers_of,
 )
+from tilewright.lowering.tile_to_simt.warp_matrix import lower_mma_sync
 from tilewright.passes.core import error_at
 
 
@@ -115,6 +116,9 @@ def lower_mma(kernel: Kernel, op: MmaOp) -> None:
     builder = kernel.builder
     if op.inst is not None and op.inst.data == "wgmma":
         lower_wgmma(kernel, op)
+        return
+    if op.inst is not None and op.inst.data == "mma.sync":
+        lower_mma_sync(kernel, op)
         return
     lhs, rhs, acc = op.operand_dims
     spread = iteration_distribution(op, op.iteration.value.data, [(op.lhs, lhs), (op.rhs, rhs), (op.acc, acc)])

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from xdsl.ir import SSAValue
 
 from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.simt.async_copy import CpAsyncOp
 from tilewright.dialects.simt.memory import (
     UNALIGNED_BYTES,
     LoadOp,
@@ -62,6 +63,8 @@ class _Memory:
     """The vector dim and the group's place in it, when a group takes several accesses, each with its own mask."""
     row: tuple[int, SSAValue, SSAValue] | None = None
     """Of unaligned accesses: the vector dim, the place in the buffer's row, and how many elements a row has."""
+    panel: tuple[int, int, int] | None = None
+    """The dim that panels of a slot cut, the elements of a panel along it, and those of a whole panel."""
 
     def enter(self, builder: Builder, dim: int, place: SSAValue, *, whole: bool = True) -> None:
         """Go on to the local elements at `place` in a dim; not `whole` when `access` splits them further."""
@@ -75,12 +78,29 @@ class _Memory:
         self.address = self._at(builder, dim, place)
 
     def _at(self, builder: Builder, dim: int, place: SSAValue) -> SSAValue:
-        step = builder.mul_int(builder.convert(place, self.integer), self.strides[dim])
-        return builder.add_int(self.address, step)
+        return builder.add_int(self.address, self.step(builder, dim, place))
+
+    def step(self, builder: Builder, dim: int, place: SSAValue) -> SSAValue:
+        """How far `place` elements along a dim are from its first, where that is a thread's place or a local one."""
+        if self.panel is not None and self.panel[0] == dim:
+            # Places are powers of two, so that those of thread and register carry nothing into one another's panel.
+            _, span, whole = self.panel
+            panel = builder.div_unsigned(place, builder.constant(span, I32))
+            inner = builder.mod_unsigned(place, builder.constant(span, I32))
+            return builder.add_int(builder.mul_int(panel, builder.constant(whole, I32)), inner)
+        return builder.mul_int(builder.convert(place, self.integer), self.strides[dim])
 
     def _inside(self, builder: Builder, dim: int, place: SSAValue) -> SSAValue | None:
         remaining = self.remaining[dim]
         return None if remaining is None else builder.compare("slt", builder.widen(place), remaining)
+
+    def count(self, builder: Builder, width: int) -> SSAValue:
+        """How many elements of a group of `width` lie inside, of one whose first does."""
+        dim, place = self.group or (0, builder.constant(0, I32))
+        remaining = None if self.group is None else self.remaining[dim]
+        if remaining is None:
+            return builder.constant(width)
+        return builder.minimum(builder.sub_int(remaining, builder.widen(place)), builder.constant(width))
 
     def access(self, builder: Builder, offset: SSAValue) -> _Access:
         """The access `offset` elements into the group."""
@@ -135,21 +155,22 @@ def _memory(
 def _slot_memory(
     builder: Builder, slot: Slot, type_: BufType, offsets: Sequence[SSAValue], places: Sequence[SSAValue]
 ) -> _Memory:
-    """The memory side for a slot's buffer of one panel, whose array permutes the chunks of a row by itself."""
-    layout, span, _, panels = panel_of(type_)
+    """The memory side for a slot's buffer, whose array permutes the chunks of a row by itself."""
+    layout, span, rows, panels = panel_of(type_)
     along = layout.along.data
-    if panels != 1 or offsets:
-        raise TilewrightError(f"a copy by threads moves a slot of one panel as a whole, got {type_}")
+    if offsets:
+        raise TilewrightError(f"a copy by threads moves a slot as a whole, got offsets into {type_}")
     # Rows lie one after the other, the last of the other dims fastest.
     steps, row = list[int](), span
     for d in reversed(range(type_.rank)):
         steps.insert(0, 1 if d == along else row)
         row *= 1 if d == along else type_.sizes[d]
     strides = [builder.constant(step, I32) for step in steps]
-    address = slot.first
-    for place, stride in zip(places, strides, strict=True):
-        address = builder.add_int(address, builder.mul_int(place, stride))
-    return _Memory(slot.array, I32, strides, [None] * type_.rank, address)
+    panel = None if panels == 1 else (along, span, rows * span)
+    memory = _Memory(slot.array, I32, strides, [None] * type_.rank, slot.first, panel=panel)
+    for d, place in enumerate(places):
+        memory.address = builder.add_int(memory.address, memory.step(builder, d, place))
+    return memory
 
 
 def lower_copy(kernel: Kernel, op: CopyOp) -> None:
@@ -187,8 +208,11 @@ def lower_copy(kernel: Kernel, op: CopyOp) -> None:
             registers.append(local.register)
             for memory, width in ((source, load), (target, store)):
                 if memory is not None and local.place is not None:
-                    memory.enter(builder, d, local.place, whole=d != op.vector_dim or width == step)
-        if source is not None and target is not None:
+                    whole = d != op.vector_dim or (width == step and not op.is_async)
+                    memory.enter(builder, d, local.place, whole=whole)
+        if op.is_async and source is not None and target is not None:
+            _start(builder, source, target, step)
+        elif source is not None and target is not None:
             alloc = RegsAllocOp(regs_type([step], element_type(tile.element)))
             builder.add(alloc)
             _move(builder, op, source, load, alloc.res, None, loads=True)
@@ -199,6 +223,17 @@ def lower_copy(kernel: Kernel, op: CopyOp) -> None:
         elif target is not None:
             places = registers_of(kernel, op.source, registers)
             _move(builder, op, target, store, kernel.values[op.source], places, loads=False)
+
+
+def _start(builder: Builder, source: _Memory, target: _Memory, width: int) -> None:
+    """Start an asynchronous copy of one group; zeros for what lies outside, which may be a part of it."""
+    zero = builder.constant(0, I32)
+    read, write = source.access(builder, zero), target.access(builder, zero)
+    valid = None
+    if read.mask is not None:
+        valid = builder.select(read.mask, builder.convert(source.count(builder, width), I32), zero)
+    with builder.when(write.mask):
+        builder.add(CpAsyncOp(source.pointer, read.address, target.pointer, write.address, width, valid))
 
 
 def _move(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from xdsl.dialects import scf
@@ -34,6 +35,7 @@ from tilewright.lowering.tile_to_simt.channels import (
     lower_publish,
     lower_receive,
     lower_release,
+    panel_of,
     ring_of,
     rings_in,
 )
@@ -42,7 +44,7 @@ from tilewright.lowering.tile_to_simt.copies import lower_copy
 from tilewright.lowering.tile_to_simt.gathers import lower_gather
 from tilewright.lowering.tile_to_simt.reduction import lower_reduce
 from tilewright.lowering.tile_to_simt.scalars import clone_scalar
-from tilewright.lowering.tile_to_simt.state import Kernel, Ring, distribution, element_bytes, element_type
+from tilewright.lowering.tile_to_simt.state import Kernel, Ring, Slot, distribution, element_bytes, element_type
 from tilewright.passes.core import error_at
 
 
@@ -165,11 +167,16 @@ def _lower_block(kernel: Kernel, block: Block) -> None:
 
 def _alloc(kernel: Kernel, op: AllocOp) -> None:
     type_, element = op.type, element_type(op.type.element)
-    if type_.space.data == "shared":
+    if type_.swizzle is not None:
         assert op.offset is not None
-        if type_.swizzle is not None:
-            raise error_at(op, "tile.alloc: a swizzled buffer must be in a channel's slot; run pipeline-copies")
-        new: Operation = SharedOp(op.offset.value.data, shared_type(_shared_sizes(type_), element))
+        layout, span, rows, panels = panel_of(type_)
+        array = shared_type([panels, rows, span], element, layout.bytes.data)
+        new: Operation = SharedOp(op.offset.value.data, array)
+        zero = kernel.builder.constant(0, I32)
+        kernel.slots[op.res] = Slot(new.results[0], zero, None, zero)
+    elif type_.space.data == "shared":
+        assert op.offset is not None
+        new = SharedOp(op.offset.value.data, shared_type(_shared_sizes(type_), element))
     else:
         sizes = [d.elements_per_thread(n) for d, n in zip(distribution(op, type_), type_.sizes, strict=True)]
         new = RegsAllocOp(regs_type(sizes, element))
@@ -185,6 +192,8 @@ def _shared_sizes(type_: BufType) -> list[int]:
 
 def shared_count(type_: BufType) -> int:
     """Elements from the first to the last of a shared buffer, padding between included."""
+    if type_.swizzle is not None:
+        return type_.count
     strides = [s.constant or 0 for s in type_.strides or ()]
     return 1 + sum((n - 1) * s for n, s in zip(type_.sizes, strides, strict=True))
 
@@ -287,7 +296,7 @@ def _for(kernel: Kernel, op: ForOp) -> None:
             return
     low, high, stride = (kernel.expr(e, where) for e in (lower, upper, step))
     carried = rings_in(kernel, op.body.block)
-    before = [v for key in carried for v in ring_values(ring_of(kernel, *key))]
+    before = [v for key in carried for v in _ring_values(kernel, key)]
     body = Block(arg_types=[builder.index, *(v.type for v in before)])
     body.args[0].name_hint = op.variable.name_hint
     kernel.values[op.variable] = body.args[0]
@@ -295,7 +304,7 @@ def _for(kernel: Kernel, op: ForOp) -> None:
     with builder.inside(body):
         _set_rings(kernel, carried, body.args[1:])
         _lower_block(kernel, op.body.block)
-        builder.add(scf.YieldOp(*(v for key in carried for v in ring_values(ring_of(kernel, *key)))))
+        builder.add(scf.YieldOp(*(v for key in carried for v in _ring_values(kernel, key))))
     loop = scf.ForOp(low, high, stride, before, Region(body))
     loop.attributes.update(op.attributes)
     if op.unroll is not None:
@@ -305,14 +314,18 @@ def _for(kernel: Kernel, op: ForOp) -> None:
     _set_rings(kernel, carried, loop.results)
 
 
-def ring_values(ring: Ring) -> tuple[SSAValue, SSAValue, SSAValue]:
+def _ring_values(kernel: Kernel, key: tuple[SSAValue, str]) -> tuple[SSAValue, ...]:
     """What a loop carries of a ring."""
-    return ring.slot, ring.parity, ring.previous
+    ring = ring_of(kernel, *key)
+    return (ring.slot,) if kernel.channels[key[0]].by_threads else (ring.slot, ring.parity, ring.previous)
 
 
 def _set_rings(kernel: Kernel, keys: Sequence[tuple[SSAValue, str]], values: Sequence[SSAValue]) -> None:
-    for number, key in enumerate(keys):
-        kernel.rings[key] = Ring(*values[3 * number : 3 * number + 3])
+    rest = list(values)
+    for key in keys:
+        count = len(_ring_values(kernel, key))
+        mine, rest = rest[:count], rest[count:]
+        kernel.rings[key] = replace(ring_of(kernel, *key), slot=mine[0]) if count == 1 else Ring(*mine)
 
 
 _TABLE: dict[type[Operation], Callable[[Kernel, Any], None]] = {

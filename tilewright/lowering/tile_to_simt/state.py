@@ -22,7 +22,7 @@ from tilewright.lowering.tile_to_simt.expressions import lower_expr
 class Channel:
     """A channel: its rings in shared memory, its mbarriers when tensor maps fill it, and its named barrier.
 
-    `stored` says that tensor maps store from it.
+    `stored` says that tensor maps store from it, `by_threads` that threads fill it from global memory.
     """
 
     op: ChannelOp
@@ -31,11 +31,20 @@ class Channel:
     empty: SSAValue | None
     number: int
     stored: bool = False
+    by_threads: bool = False
+
+    @property
+    def is_async(self) -> bool:
+        """Whether some of the copies into its slots go on while threads do."""
+        return any(copy.is_async for copy in self.op.fills)
 
 
 @dataclass(frozen=True, slots=True)
 class Ring:
-    """Where one side of a channel is: its next slot, the parity that it waits for there, the slot before or -1."""
+    """Where one side of a channel is: its next slot, the parity that it waits for there, the slot before or -1.
+
+    Where threads fill the slots there are no mbarriers, and the slot alone counts.
+    """
 
     slot: SSAValue
     parity: SSAValue
@@ -44,11 +53,14 @@ class Ring:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A buffer of a slot: its ring, its first element in it, its channel and its slot's number."""
+    """A buffer of a slot: its ring, its first element in it, its channel and its slot's number.
+
+    A swizzled buffer of its own is one too, without a channel.
+    """
 
     array: SSAValue
     first: SSAValue
-    channel: Channel
+    channel: Channel | None
     number: SSAValue
 
 

@@ -220,25 +220,28 @@ def run_reduce(frame: Frame, op: ReduceOp) -> None:
 def run_mma(frame: Frame, op: MmaOp) -> None:
     """acc += lhs * rhs: by fused multiply-adds along the summed dims in increasing order, or by matrix instructions.
 
-    The order in which a matrix instruction adds is open: the sum of one is made in float64 and rounded once. Where it
-    reads slots of a channel it runs on until these are released, and nothing but further ones may touch `acc`.
+    The order in which a matrix instruction adds is open: the sum of one is made in float64 and rounded once. That of a
+    warpgroup runs on until the slots that it reads are released, and nothing but further ones may touch `acc`.
     """
     sizes = _sizes(op)
     acc_type: Attribute = buffer_type(op.acc).element
-    on_matrix = op.inst is not None and op.inst.data == "wgmma"
+    inst = "fma" if op.inst is None else op.inst.data
+    on_matrix, runs_on = inst != "fma", inst == "wgmma"
     dtype = np.dtype(np.float64) if on_matrix else carrier_dtype(acc_type, "typed")
     lhs, rhs = (
         in_iteration(frame.read(op, value), dims, sizes).astype(dtype)
         for value, dims in zip((op.lhs, op.rhs), op.operand_dims, strict=False)
     )
-    buffer: Array = frame.env[op.acc] if on_matrix else frame.read(op, op.acc)
+    buffer: Array = frame.env[op.acc] if runs_on else frame.read(op, op.acc)
     acc = in_iteration(buffer, op.operand_dims[2], sizes)
     _expect_view(op, acc, buffer)
     if on_matrix:
         total = _product(lhs, rhs, op.reduced_dims) + acc.astype(np.float64)
         acc[...] = round_to(acc_type, total).astype(acc.dtype)
+    if runs_on:
         slots = {id(frame.env[v]) for v in (op.lhs, op.rhs) if isinstance(v.owner, ReceiveOp)}
         frame.in_flight.setdefault(root(buffer), set()).update(slots)
+    if on_matrix:
         return
     step = _fused(acc_type)
     for position in product(*(range(sizes[d]) for d in op.reduced_dims)):

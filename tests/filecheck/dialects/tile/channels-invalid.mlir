@@ -260,7 +260,7 @@ tile.kernel @k() grid (%i) = [1] {
 tile.kernel @k() grid (%i) = [1] {
   %s = tile.alloc : !tile.buf<[8], f32, shared>
   %f = tile.alloc : !tile.buf<[8], f32, fragment>
-  // expected-error@+1 {{expected via thread, tma, stmatrix, got bulk}}
+  // expected-error@+1 {{expected via thread, cp.async, tma, stmatrix, got bulk}}
   "tile.copy"(%f, %s) <{operandSegmentSizes = array<i32: 1, 0, 1, 0>, bounds = [], via = "bulk"}> : (!tile.buf<[8], f32, fragment>, !tile.buf<[8], f32, shared>) -> ()
 }
 

@@ -512,7 +512,7 @@ tile.kernel @k(%x: !tile.buf<[8, 4], f32, global>) grid (%i) = [1] {
 tile.kernel @k(%x: !tile.buf<[8, 4], f32, global>) grid (%i) = [1] {
   %f = tile.alloc : !tile.buf<[8, 4], f32, fragment>
   %c = tile.alloc : !tile.buf<[8, 8], f32, fragment>
-  // expected-error@+1 {{expected inst to be one of fma, wgmma, got wmma}}
+  // expected-error@+1 {{expected inst to be one of fma, mma.sync, wgmma, got wmma}}
   tile.mma (d0, d1, d2) %f[d0, d2], %f[d1, d2] into %c[d0, d1] inst wmma
 }
 

@@ -1,4 +1,4 @@
-"""The texts of a product on sm_90a are what the passes make, one from the other, and compute the same."""
+"""The texts of a product on sm_90a and on sm_80 are what the passes make, one from the other, and compute the same."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ FOLDER = Path(__file__).parents[2] / "docs" / "design" / "ir"
 CONTEXT = make_context()
 PLAIN = "tile_gemm_0_plain"
 CHOSEN, PIPELINED, SPECIALISED = (f"tile_gemm_hopper_{s}" for s in ("1_chosen", "2_pipelined", "3_specialised"))
+CHOSEN_WARPS, PIPELINED_WARPS = (f"tile_gemm_warps_{s}" for s in ("1_chosen", "2_pipelined"))
 
 
 def between(first: str, last: str) -> str:
@@ -38,6 +39,12 @@ STEPS = {
     ),
     PIPELINED: (CHOSEN, between("make-persistent", "pipeline-copies")),
     SPECIALISED: (PIPELINED, between("specialise-warps", "allocate-shared")),
+    CHOSEN_WARPS: (
+        PLAIN,
+        'host-plan,instantiate-variants{only="gemm_0/vector32" arch=sm_80},'
+        + between("interchange-loops", "prove-bounds"),
+    ),
+    PIPELINED_WARPS: (CHOSEN_WARPS, between("make-persistent", "allocate-shared")),
 }
 """Text -> (the one before, the passes that lead from there)."""
 
