@@ -68,7 +68,7 @@ def test_any_layout_on_gpu(text: str, layout: str) -> None:
 
 @pytest.mark.gpu
 @pytest.mark.nvrtc
-@pytest.mark.parametrize("sizes", [(2048, 2048, 512), (2049, 2047, 513), (2048, 2056, 1000)])
+@pytest.mark.parametrize("sizes", [(2048, 2048, 512), (4097, 2047, 513), (4098, 2046, 514), (2048, 2056, 1000)])
 @pytest.mark.parametrize("text", PRODUCTS)
 def test_large_tiles_on_gpu(text: str, sizes: tuple[int, int, int]) -> None:
     """Tiles of 128 x 128 and 128 x 64, which small products do not take."""

@@ -272,3 +272,36 @@ tile.kernel @k() grid (%i) = [1] {
   // expected-error@+1 {{tile.mma with inst wgmma: expected a shared buffer, got fragment}}
   tile.mma (d0, d1, d2) %a[d0, d2], %a[d1, d2] into %c[d0, d1] inst wgmma
 }
+
+// -----
+
+tile.kernel @k() grid (%i) = [1] {
+  %a = tile.alloc : !tile.buf<[64, 16], bf16, fragment>
+  %c = tile.alloc : !tile.buf<[64, 64], f32, fragment>
+  // expected-error@+1 {{tile.mma with inst mma.sync: expected a shared buffer, got fragment}}
+  tile.mma (d0, d1, d2) %a[d0, d2], %a[d1, d2] into %c[d0, d1] inst mma.sync
+}
+
+// -----
+
+tile.kernel @k(%x: !tile.buf<[8], bf16, global>) grid (%i) = [1] {
+  %s = tile.alloc : !tile.buf<[8], bf16, shared>
+  // expected-error@+1 {{via cp.async moves global to shared memory, got shared to global}}
+  tile.copy %s to %x bounds [clip] via cp.async width 8
+}
+
+// -----
+
+tile.kernel @k(%x: !tile.buf<[8], bf16, global>) grid (%i) = [1] {
+  %s = tile.alloc : !tile.buf<[8], bf16, shared>
+  // expected-error@+1 {{via cp.async moves 4, 8 or 16 bytes at a time, got 1 of bf16}}
+  tile.copy %x to %s bounds [clip] via cp.async width 1
+}
+
+// -----
+
+tile.kernel @k(%x: !tile.buf<[8], bf16, global>) grid (%i) = [1] {
+  %s = tile.alloc : !tile.buf<[8], bf16, shared>
+  // expected-error@+1 {{via cp.async fills with zero, got 1.000000e+00 : bf16}}
+  tile.copy %x to %s bounds [clip] other 1.0 : bf16 via cp.async width 8
+}
