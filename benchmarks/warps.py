@@ -73,7 +73,7 @@ def measure(torch: Any, layout: str, size: str, arch: str) -> dict[str, Any]:
 
 def main() -> None:
     """Measure, print, and write."""
-    import torch
+    import torch  # pyright: ignore[reportMissingImports]  # no dependency of the project: only a GPU machine has it
 
     parser = argparse.ArgumentParser(description="Products by the matrix instructions of warps.")
     parser.add_argument("--json", type=Path)

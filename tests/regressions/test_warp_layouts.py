@@ -44,7 +44,8 @@ def check(text: str, layout: str, target: str, arch: str) -> None:
     rng = np.random.default_rng(3)
     for m, n, k in SIZES:
         sizes = {"B": 2, "M": m, "N": n, "K": k}
-        a, b = (lay([sizes[str(d)] for d in shape], *LAYOUTS[layout], rng) for shape in PRODUCTS[text])
+        strides, offset = LAYOUTS[layout]
+        a, b = (lay([sizes[str(d)] for d in shape], strides, offset, rng) for shape in PRODUCTS[text])
         expected = np.einsum(text, a.astype(np.float64), b.astype(np.float64)).astype(ml_dtypes.bfloat16)
         np.testing.assert_array_equal(np.asarray(kernel(a, b)).astype(np.float64), expected.astype(np.float64))
     assert all("warps" in each["name"] for each in kernel.stats()["kernels"])
