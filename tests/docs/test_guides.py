@@ -78,6 +78,18 @@ def test_commands_print_what_the_guide_shows(command: str, shown: str, monkeypat
     assert re.fullmatch(pattern_of(shown), printed), printed
 
 
+def test_the_blocks_of_the_target_guide_are_a_file_that_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(targets, "_registered", {})
+    guide = (ROOT / "docs" / "guides" / "adding-a-target.md").read_text(encoding="utf-8")
+    path = tmp_path / "opencl.py"
+    path.write_text("\n".join(re.findall(r"```python\n(.*?)```\n", guide, re.DOTALL)), encoding="utf-8")
+    passes.load_passes_from(path)
+    assert "__kernel __attribute__" in capsys.readouterr().out
+    assert targets.all_targets()["opencl"]()().name == "opencl"
+
+
 def test_what_differs_is_seen() -> None:
     assert re.fullmatch(pattern_of("a\n...\nb ...\n"), "a\nx\ny\nb c\n")
     assert not re.fullmatch(pattern_of("a\n...\nb\n"), "a\nx\ny\nb c\n")
