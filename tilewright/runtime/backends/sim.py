@@ -13,7 +13,6 @@ from numpy.lib.stride_tricks import as_strided
 from tilewright.diagnostics import TilewrightError
 from tilewright.runtime.arguments import TensorArgument
 from tilewright.runtime.backends.host import HostBackend, HostLaunch
-from tilewright.runtime.cpu_unit import of_sm_90a
 from tilewright.runtime.plan import Site
 from tilewright.runtime.sim.buffers import Buffer
 from tilewright.runtime.sim.estimate import estimate_seconds
@@ -82,6 +81,8 @@ class SimBackend(HostBackend):
         estimate = self.estimate(launch)
         program = self._program(launch, buffers)
         if estimate > REFUSE_AFTER_SECONDS and not force:
+            from tilewright.runtime.cpu_unit import of_sm_90a
+
             others = "backend cpu or reference" if of_sm_90a(launch.lowered.kernel) is None else "backend reference"
             raise TilewrightError(
                 f"@{name}: simulating {grid} blocks would take about {estimate:.0f} s (limit "
