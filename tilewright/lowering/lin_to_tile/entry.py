@@ -40,7 +40,7 @@ from tilewright.lowering.lin_to_tile.repack import (
 )
 from tilewright.lowering.lin_to_tile.schedules import Request, Schedule, schedules, takes_matrix_instructions
 from tilewright.lowering.lin_to_tile.split import Split
-from tilewright.lowering.lin_to_tile.tile_sizes import MAP_BYTES
+from tilewright.lowering.lin_to_tile.tile_sizes import ROW_BYTES
 from tilewright.passes.core import error_at
 from tilewright.passes.remarks import remark
 
@@ -282,7 +282,7 @@ class EntryLowering:
         """Puts in place of each operand of a contraction that tensor maps may not be able to move what the plan
         chooses: the operand as it is, or a copy with padded rows."""
         operands = [v for v in dict.fromkeys(space.contraction.ins) if v in stored]
-        made = {v: host.AllocOp(stored[v].type, MAP_BYTES // element_bytes(layouts[v].element)) for v in operands}
+        made = {v: host.AllocOp(stored[v].type, ROW_BYTES // element_bytes(layouts[v].element)) for v in operands}
         room = Expr.const(0)
         for v, alloc in made.items():
             room = room + prod(alloc.memory_dims, start=Expr.const(element_bytes(layouts[v].element)))

@@ -99,7 +99,7 @@ def row_multiple(value: SSAValue, arch: str | None) -> int:
         else:
             read, generics = value, [op] if isinstance(op, GenericOp) else []
         if any(g.is_contraction and read in g.ins for g in generics):
-            return tile_sizes.MAP_BYTES // element_bytes(type_.element_type)
+            return tile_sizes.ROW_BYTES // element_bytes(type_.element_type)
     return 1
 
 
