@@ -112,3 +112,18 @@ def test_a_launch_on_what_a_dispatch_chose() -> None:
         program = Program(CHOICE, {"M": size})
         (result,) = execute(parse(program), program, "sim")
         np.testing.assert_array_equal(result, np.ones(size) if size == 4 else np.full(size, np.nan))
+
+
+@pytest.mark.parametrize("backend", ["tile", "sim"])
+@pytest.mark.parametrize(
+    ("scratch", "message"),
+    [
+        ("pitch 9223372036854775807 : tensor<?xf32, #sym.dims<M>>", "out of memory: a tensor of shape"),
+        (": tensor<?xf32, #sym.dims<M - 9>>", "size of an intermediate tensor|expected sizes of at least 0"),
+    ],
+)
+def test_scratch_that_no_memory_holds(scratch: str, message: str, backend: str) -> None:
+    text = CHOICE.replace("%d = host.dispatch", f"%s = host.alloc {scratch}\n  %d = host.dispatch")
+    program = Program(text, {"M": 4})
+    with pytest.raises(TilewrightError, match=message):
+        execute(parse(program), program, backend)  # pyright: ignore[reportArgumentType]  # one of its literals
