@@ -212,6 +212,26 @@ ERRORS |= {
         ),
         "tile.slice: expected a fragment with a layout over threads, got !tile.buf<[64, 32], f32, fragment>",
     ),
+    "a part that is spread over other threads than its whole": (
+        hopper(
+            fragment("f", [64, 64], [16, 8], [8, 1])
+            + "%p = tile.slice %f[%o, %o] : !tile.buf<[64, 32], f32, fragment, "
+            + "#tile.distributed<threads [16, 8] strides [1, 16] vector [1, 1]>>"
+        ),
+        "tile.slice: dim 0 of !tile.buf<[64, 32], f32, fragment, #tile.distributed<threads [16, 8] strides [1, 16] "
+        "vector [1, 1]>> is spread otherwise than that part of "
+        "!tile.buf<[64, 64], f32, fragment, #tile.distributed<threads [16, 8] strides [8, 1] vector [1, 1]>>",
+    ),
+    "a part that some threads have nothing of": (
+        hopper(
+            fragment("f", [64, 64], [16, 8], [8, 1])
+            + "%p = tile.slice %f[%o, %o] : !tile.buf<[64, 4], f32, fragment, "
+            + "#tile.distributed<threads [16, 1] strides [8, 1] vector [1, 1]>>"
+        ),
+        "tile.slice: dim 1 of !tile.buf<[64, 4], f32, fragment, #tile.distributed<threads [16, 1] strides [8, 1] "
+        "vector [1, 1]>> is spread otherwise than that part of "
+        "!tile.buf<[64, 64], f32, fragment, #tile.distributed<threads [16, 8] strides [8, 1] vector [1, 1]>>",
+    ),
     "matrix instructions into a part": (
         hopper(
             fragment("acc", [64, 128], [16, 8], [8, 1])
