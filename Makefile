@@ -29,7 +29,7 @@ $(STAMP): pyproject.toml
 	@"$(PY)" -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch "$(STAMP)"
 
-demo: $(STAMP) ## compile, run and explain a kernel, on the GPU if there is one
+demo: $(STAMP) ## compile and run the examples, on the GPU if there is one, and check what they give
 	@"$(PY)" -m examples.demo
 
 test: $(STAMP) ## run all tests; says what it skipped and why

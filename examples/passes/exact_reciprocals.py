@@ -3,6 +3,7 @@
 tilewright-opt program.mlir --load examples/passes/exact_reciprocals.py -p exact-reciprocals --remarks --statistics
 """
 
+# [imports]
 from __future__ import annotations
 
 from collections.abc import Container
@@ -15,6 +16,8 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr, ModuleOp
 
 from tilewright.passes import Pattern, Rewriter, TilewrightPass, apply_patterns, pattern, register_pass, remark
+
+# [/imports]
 
 # [arithmetic]
 GREATEST_EXPONENT: dict[str, int] = {"f16": 15, "bf16": 127, "f32": 127, "f64": 1023}

@@ -135,7 +135,8 @@ def test_a_thousand_shapes_take_one_run_and_few_variants(example: Any, pipeline_
             variants.setdefault(site.kernel, set()).add(emit_kernel(entry.lower(site).kernel, "sm_80"))
     assert variants
     assert all(len(sources) <= 4 for sources in variants.values()), {k: len(v) for k, v in variants.items()}
-    assert len(variants) <= 2
+    # Two schedules; a product has two kernels more, for sums in parts.
+    assert len(variants) <= 4
 
 
 def test_every_batch_fits_the_grid():

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tilewright.api.opt.main import main
+from tilewright.dialects.registry import all_dialects
 from tilewright.lowering.targets import registry as targets
 from tilewright.passes import registry as passes
 
@@ -76,6 +77,32 @@ def test_commands_print_what_the_guide_shows(command: str, shown: str, monkeypat
     main(words, io.StringIO(""), out, err)
     printed = out.getvalue() + err.getvalue()
     assert re.fullmatch(pattern_of(shown), printed), printed
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.stem)
+def test_the_blocks_of_a_guide_are_a_file_that_runs(
+    guide: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(passes, "_registered", {})
+    monkeypatch.setattr(targets, "_registered", {})
+    path = tmp_path / "blocks.py"
+    blocks = re.findall(r"```python\n(.*?)```\n", guide.read_text(encoding="utf-8"), re.DOTALL)
+    path.write_text("\n".join(blocks), encoding="utf-8")
+    passes.load_passes_from(path)
+    if guide.stem == "adding-a-target":
+        assert "__kernel __attribute__" in capsys.readouterr().out
+        assert targets.all_targets()["opencl"]()().name == "opencl"
+    else:
+        assert "exact-reciprocals" in passes.all_passes()
+
+
+def test_the_pass_guide_lists_every_op_with_its_module() -> None:
+    text = (ROOT / "docs" / "guides" / "writing-a-pass.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([a-z_]+\.[a-z_.]+)` \| (.*) \|$", text, re.MULTILINE)
+    shown = {(module, name) for module, names in rows for name in re.findall(r"`(\w+)`", names)}
+    home = "tilewright.dialects."
+    ops = [op for load in all_dialects().values() for op in load().operations if op.__module__.startswith(home)]
+    assert shown == {(op.__module__.removeprefix(home), op.__name__) for op in ops}
 
 
 def test_what_differs_is_seen() -> None:

@@ -157,7 +157,7 @@ def hopper(body: str, memory: str = TILE) -> str:
 ERRORS |= {
     "a swizzled buffer apart from a channel": (
         hopper(f"%s = tile.alloc at 0 : {SLOT} tile.copy %x[%o, %o] to %s bounds [proved, proved] via tma"),
-        "tile.alloc: a swizzled buffer must be in a channel's slot; run pipeline-copies",
+        "tile.copy: via tma moves the buffers of a channel's slot",
     ),
     "a tensor map into a plain buffer": (
         hopper(f"%s = tile.alloc at 0 : {PLAIN} tile.copy %x[%o, %o] to %s bounds [proved, proved] via tma"),
@@ -192,14 +192,6 @@ ERRORS |= {
             + "tile.copy %f to %s via stmatrix"
         ),
         "tile.copy: via stmatrix stores one matrix, got a tile of [64]",
-    ),
-    "a copy by threads of two panels": (
-        hopper(
-            fragment("f", [64, 128], [16, 8], [8, 1], "bf16")
-            + channel(SLOT.replace("[64, 64]", "[64, 128]"), "tile.copy %f to %s via thread width 1")
-        ),
-        "a copy by threads moves a slot of one panel as a whole, got "
-        "!tile.buf<[64, 128], bf16, shared, #tile.swizzled<128, 1>>",
     ),
     "slots that no loop takes in turn": (
         hopper(channel(SLOT, "tile.publish %c", stages=2)),

@@ -3,6 +3,7 @@
 Kernels take a last parameter, the block's shared memory (`clSetKernelArg` with a size and no pointer).
 """
 
+# [imports]
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -10,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import Float32Type
+from xdsl.dialects.builtin import Float32Type, ModuleOp
 from xdsl.ir import Attribute, Operation
 
+from tilewright.dialects.registry import make_context
 from tilewright.dialects.simt.memory import LoadOp, SharedOp, StoreOp
 from tilewright.dialects.simt.structure import BlockIdOp, KernelOp, TidOp
 from tilewright.dialects.simt.sync import BarrierOp, ShuffleOp
@@ -31,6 +33,8 @@ from tilewright.targets import (
     register_target,
     uses_shared_memory,
 )
+
+# [/imports]
 
 # [spelling]
 OPENCL_C = Spelling(
@@ -176,3 +180,15 @@ def _parameter(w: Writer, type_: Attribute, name: str) -> str:
 
 
 # [/target]
+
+
+# [program]
+def opencl_text(module: ModuleOp) -> str:
+    """The kernels of a tensor-level module, such as `tilewright.build_module` makes; the module becomes them."""
+    target = OpenClTarget()
+    target.lower(module, make_context())  # simt kernels, one for each variant, in place
+    kernels = [op for op in module.ops if isinstance(op, KernelOp)]
+    return target.source(kernels)  # TilewrightError at an op without an entry, or over a limit
+
+
+# [/program]

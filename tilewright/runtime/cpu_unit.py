@@ -18,15 +18,17 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 
 from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.location import location_of
 from tilewright.dialects.simt.async_copy import CpAsyncOp, CpAsyncWaitOp
 from tilewright.dialects.simt.matrix import LdmatrixOp, MmaSyncOp
 from tilewright.dialects.simt.structure import KernelOp
 from tilewright.dialects.simt.sync import BarrierOp, ShuffleOp
 from tilewright.lowering.simt_to_cuda import kernel_symbol
 from tilewright.lowering.simt_to_cuda.fragment_maps import fragment_maps
+from tilewright.lowering.simt_to_cuda.hopper import HOPPER
 from tilewright.runtime.numerics import storage_dtype
 from tilewright.runtime.object_cache import load_or_compile
 
@@ -114,12 +116,24 @@ class CpuKernel:
         return f"@{self.name}: no memory for the stacks of {self.threads} threads"
 
 
+def of_sm_90a(kernel: KernelOp) -> Operation | None:
+    """The first op of a kernel that only sm_90a has (`wgmma`, TMA, roles of warps): such kernels do not run here."""
+    return next((op for op in kernel.walk() if type(op) in HOPPER), None)
+
+
 def build(sources: Sequence[CpuSource], options: tuple[str, ...] = ()) -> list[CpuKernel]:
     """Compile the sources as one translation unit, or take it from the cache, and load it.
 
-    `options` go to the compiler. Raises TilewrightError where there is no compiler, or it refuses the text.
+    `options` go to the compiler. Raises TilewrightError where there is no compiler, it refuses the text, or a kernel
+    has what only sm_90a has.
     """
     for each in sources:
+        if (op := of_sm_90a(each.kernel)) is not None:
+            raise TilewrightError(
+                f"@{each.kernel.sym_name.data}: backend cpu does not run the instructions that only sm_90a has "
+                f"(here {op.name}): use sim, or --arch sm_80",
+                location_of(op) or location_of(each.kernel),
+            )
         if each.kernel.smem.value.data > MAX_SMEM_BYTES:
             name, size = each.kernel.sym_name.data, each.kernel.smem.value.data
             raise TilewrightError(f"@{name}: expected at most {MAX_SMEM_BYTES} bytes of shared memory, got {size}")

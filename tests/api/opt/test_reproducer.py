@@ -9,6 +9,7 @@ import pytest
 from tests.api.opt.support import IDENTITY, TWO, one_line_of, run
 from tilewright.api.opt.reproducer import Reproduction, read_reproducer
 from tilewright.diagnostics import TilewrightError
+from tilewright.passes import registry
 
 
 @pytest.mark.parametrize(
@@ -97,6 +98,34 @@ def test_a_failure_that_is_foretold_is_quiet(tmp_path: Path) -> None:
     argv = ("-p", "test-misbehave{how=error}", "--verify-diagnostics", f"--crash-reproducer={file}")
     assert run(*argv, text=text)[::2] == (0, "")
     assert file.exists()
+
+
+OWN = """
+from dataclasses import dataclass
+from tilewright.passes import TilewrightPass, register_pass
+
+@register_pass
+@dataclass(frozen=True)
+class P(TilewrightPass):
+    'Fails.'
+    name = "own-and-wrong"
+    level = "any"
+    def apply(self, ctx, op):
+        raise ValueError("not today")
+"""
+
+
+def test_a_reproducer_says_what_is_to_be_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_registered", {})
+    own, file = tmp_path / "own pass.py", tmp_path / "r.mlir"
+    own.write_text(OWN, encoding="utf-8")
+    run("--load", str(own), "-p", "own-and-wrong", f"--crash-reproducer={file}", text=IDENTITY)
+    monkeypatch.setattr(registry, "_registered", {})
+    code, out, err = run(str(file), "--run-reproducer")
+    assert (code, out) == (1, "")
+    assert "error: unknown pass 'own-and-wrong'" in err.splitlines()[0]
+    assert err.splitlines()[0].endswith(f"; the reproducer was made with --load '{own}'")
+    assert "not today" in run(str(file), "--run-reproducer", "--load", str(own))[2]
 
 
 # --- reading

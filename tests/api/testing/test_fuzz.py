@@ -64,7 +64,10 @@ def test_a_wrong_pass_is_reported_with_its_file(failed: tuple[int, str, Path]) -
     files = sorted((folder / "failures").iterdir())
     assert files
     for file in files:
-        assert f"failure: planted-bounds: {file}" in out
+        _, _, told = out.partition(f"failure: planted-bounds: {file}\n")
+        reason, again = told.splitlines()[:2]
+        assert reason.startswith("  after planted-bounds: the bound of dim 0 is said to be proved")
+        assert again == f"  tilewright fuzz --load {PLANTED} --replay {file}"
     (subject,) = summary(folder / "out.json")["subjects"]
     assert {f["path"] for f in subject["failures"]} == {str(file) for file in files}
     assert all("said to be proved" in f["what"] for f in subject["failures"])
@@ -76,6 +79,49 @@ def test_a_file_is_replayed(failed: tuple[int, str, Path]) -> None:
     assert code == 1
     assert out.startswith("subject  planted-bounds\ndims     ")
     assert "FAIL     after planted-bounds: the bound of dim 0 is said to be proved" in out
+
+
+def test_a_replay_takes_another_pass(failed: tuple[int, str, Path]) -> None:
+    file = str(next((failed[2] / "failures").iterdir()))
+    code, out, _ = fuzz("--replay", file, "--pass", "vectorise")
+    assert code == 0
+    assert out.startswith("subject  vectorise")
+    assert "PASS " in out
+    code, out, err = fuzz("--replay", file, "--after", "coalesce")
+    assert (code, out) == (1, "")
+    assert "error: --after: expected --pass beside it" in err
+
+
+VECTOR = "tensor<?xf32, #sym.dims<M>>"
+FUNCTION = f"func.func @f(%x: {VECTOR}) -> {VECTOR} {{\n  func.return %x : {VECTOR}\n}}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f"sym.symbol @M\n{FUNCTION}", "no size of M: expected a line such as '// sizes: M=33' at the top"),
+        (
+            f"// sizes: M=3\nsym.symbol @M\n{FUNCTION}{FUNCTION.replace('@f', '@g')}",
+            "expected a program of one function, got 2",
+        ),
+    ],
+)
+def test_a_file_that_is_no_program_is_no_failure_of_the_pass(text: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "p.mlir"
+    path.write_text(text)
+    for words in (["--pass", "cse", "--corpus", str(tmp_path)], ["--replay", str(path)]):
+        code, out, err = fuzz(*words)
+        assert (code, out) == (1, "")
+        assert f"error: {path}: {said}" in err
+
+
+def test_a_pass_that_changed_nothing_is_warned_of(tmp_path: Path) -> None:
+    (tmp_path / "p.mlir").write_text(f"// sizes: M=3\nsym.symbol @M\n{FUNCTION}")
+    words = ["--examples", "1", "--workers", "1", "--seed", "1", "--corpus", str(tmp_path)]
+    code, out, err = fuzz("--pass", "cancel-movement", "--pass", "reference-sim", "--pass", "verify-dims", *words)
+    assert code == 0
+    assert out.splitlines()[1].split() == ["cancel-movement", "2", "0", "0"]
+    assert err.splitlines()[-1] == "warning: no program was changed by cancel-movement: nothing was tested there"
 
 
 def test_a_replay_needs_the_pass(failed: tuple[int, str, Path]) -> None:

@@ -92,6 +92,25 @@ def test_auto_takes_the_cpu_for_much_work_and_says_why(monkeypatch: pytest.Monke
     assert kernel.backend_reason.endswith("a C++ compiler is there")
 
 
+def test_kernels_with_instructions_of_sm_90a_stay_on_the_simulator(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(text: str, options: tuple[str, ...]) -> None:
+        pytest.fail("the C++ compiler was asked")
+
+    monkeypatch.setattr(NO_GPU, lambda: "no GPU today")
+    monkeypatch.setattr(auto, "LARGE_SECONDS", 0.0)
+    monkeypatch.setattr("tilewright.runtime.cpu_unit.load_or_compile", refused)
+    m, n, k = tw.symbols("M N K")
+    product16 = tw.matmul(tw.placeholder((m, k), "float16"), tw.placeholder((k, n), "float16"))
+    a, b = numbers(256, 64).astype(np.float16), numbers(64, 256).astype(np.float16)
+    kernel = tw.compile(product16, target="auto", arch="sm_90a")
+    np.testing.assert_allclose(kernel(a, b).astype(np.float32), a.astype(np.float32) @ b.astype(np.float32), rtol=1e-3)
+    assert "simt.wgmma" in kernel.ir("simt")
+    assert kernel.backend == "sim"
+    assert kernel.backend_reason.endswith("backend cpu does not run the instructions of sm_90a")
+    with pytest.raises(TilewrightError, match=r"backend cpu does not run .* sm_90a has .*: use sim, or --arch sm_80"):
+        tw.compile(product16, target="cpu", arch="sm_90a")(a, b)
+
+
 def test_without_a_compiler_auto_simulates_and_cpu_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(NO_GPU, lambda: "no GPU today")
     monkeypatch.setenv("CXX", "no-such-compiler -v")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,10 +29,11 @@ def execute(console: Console, arguments: CliArguments) -> int:
     for path in arguments.load:
         load_passes_from(Path(path))
     if arguments.replay is not None:
-        return _replay(console, Path(arguments.replay))
+        return _replay(console, Path(arguments.replay), arguments)
     try:
         from tilewright.api.testing.fuzz import Row, Summary, run_tasks, write_json
         from tilewright.api.testing.fuzz_work import Task
+        from tilewright.api.testing.subject import subject_of
     except ModuleNotFoundError as error:
         if error.name != "hypothesis":
             raise
@@ -64,7 +67,10 @@ def execute(console: Console, arguments: CliArguments) -> int:
         for worker in range(workers)
     ]
     run_tasks([task for task in tasks if task.subjects], summary, console.stderr)
-    console.stdout.write(summary.table())
+    console.stdout.write(summary.table(_replaying(arguments.load)))
+    untested = [name for name in summary.never_changed() if not subject_of(name, arguments.after).only_checks]
+    if untested:
+        console.stderr.write(f"warning: no program was changed by {', '.join(untested)}: nothing was tested there\n")
     if arguments.output is not None:
         write_json(summary, Path(arguments.output))
     if summary.failures or summary.errors:
@@ -113,31 +119,44 @@ def _share(count: int | None, worker: int, workers: int) -> int | None:
     return None if count is None else count // workers + (worker < count % workers)
 
 
-def _replay(console: Console, path: Path) -> int:
-    from tilewright.api.testing.replay import load_failure, replay
+def _replay(console: Console, path: Path, arguments: CliArguments) -> int:
+    """The file against what it names, or against each `--pass` instead."""
+    from tilewright.api.testing.replay import expect_complete, load_failure, replay
+    from tilewright.api.testing.subject import Subject, subject_of
 
+    if arguments.after is not None and not arguments.passes:
+        raise TilewrightError("--after: expected --pass beside it, as --replay FILE alone runs what the file names")
     failure = load_failure(path)
-    found = replay(failure)
+    expect_complete(failure, path)
     sizes = ", ".join(f"{name} = {size}" for name, size in failure.program.sizes.items()) or "no symbols"
-    subject = failure.subject or "the pipeline"
-    console.stdout.write(f"subject  {subject}\ndims     {sizes}\n")
-    if found is None:
-        console.stdout.write("PASS     the results are those of the program\n")
-        return 0
-    console.stdout.write(f"FAIL     {found}\n")
-    return FAILURE
+    subjects: list[Subject | None] = [subject_of(name, arguments.after) for name in arguments.passes]
+    failed = False
+    for subject in subjects or [None]:
+        found = replay(failure, subject)
+        name = subject.name if subject is not None else failure.subject or "the pipeline"
+        verdict = "PASS     the results are those of the program" if found is None else f"FAIL     {found}"
+        console.stdout.write(f"subject  {name}\ndims     {sizes}\n{verdict}\n")
+        failed = failed or found is not None
+    return FAILURE if failed else 0
+
+
+def _replaying(load: Sequence[str]) -> str:
+    """The command that runs a failure's file again, up to the file."""
+    return shlex.join(["tilewright", "fuzz", *(word for path in load for word in ("--load", path)), "--replay"])
 
 
 def _replay_corpus(folder: Path, summary: Summary) -> None:
     """The files of a corpus first, each against every subject, or against the one that it names."""
     from tilewright.api.testing.fuzz_work import Event
-    from tilewright.api.testing.replay import corpus_files, load_failure, replay
+    from tilewright.api.testing.replay import corpus_files, expect_complete, load_failure, run_again
     from tilewright.api.testing.subject import subject_of
 
-    for path in corpus_files(folder):
-        failure = load_failure(path)
+    files = {path: load_failure(path) for path in corpus_files(folder)}
+    for path, failure in files.items():
+        expect_complete(failure, path)
+    for path, failure in files.items():
         for name in summary.rows:
             if failure.subject and failure.subject != name:
                 continue
-            found = replay(failure, subject_of(name))
-            summary(Event(name, 1, 1, what="" if found is None else found, path=str(path)))
+            found, changed = run_again(failure, subject_of(name))
+            summary(Event(name, 1, int(changed), what="" if found is None else found, path=str(path)))

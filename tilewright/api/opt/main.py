@@ -6,6 +6,7 @@ Exit code 0, or 1 with one line for each thing that is wrong; 141 when the reade
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -175,6 +176,7 @@ def _prepare(console: Console, arguments: OptArguments) -> tuple[Driver, str, st
     stopwatch = Stopwatch()
     pipeline_text = arguments.passes or bare_pipeline(arguments.bare_passes)
     source: tuple[str, str] | None = None
+    not_loaded: list[str] = []
     if arguments.run_reproducer:
         from tilewright.api.opt.reproducer import read_reproducer
 
@@ -183,10 +185,17 @@ def _prepare(console: Console, arguments: OptArguments) -> tuple[Driver, str, st
         source = console.read_source(arguments.file)
         reproduction = read_reproducer(source[1], source[0])
         pipeline_text = reproduction.pipeline
+        not_loaded = [file for file in reproduction.load if file not in arguments.load]
         arguments.verify_each = arguments.verify_each and reproduction.verify_each
     console.sources[PIPELINE_ORIGIN] = pipeline_text
     console.sources[TARGET_ORIGIN] = arguments.target or ""
-    pipeline = make_pipeline(pipeline_text)
+    try:
+        pipeline = make_pipeline(pipeline_text)
+    except TilewrightError as error:
+        if not not_loaded:
+            raise
+        words = shlex.join(word for file in not_loaded for word in ("--load", file))
+        raise TilewrightError(f"{error.message}; the reproducer was made with {words}", error.location) from None
     target = None if arguments.target is None else make_target(arguments.target)
     check_names("--print-ir-before", arguments.print_ir_before)
     check_names("--print-ir-after", arguments.print_ir_after)

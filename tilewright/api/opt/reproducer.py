@@ -21,6 +21,7 @@ from __future__ import annotations
 import re
 import shlex
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import tilewright
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 _RESOURCE = re.compile(r"\{-#(?P<body>.*?)#-\}\s*\Z", re.DOTALL)
 _PIPELINE = re.compile(r'\bmlir_reproducer\s*:\s*\{[^}"]*?\bpipeline\s*:\s*"(?P<text>(?:[^"\\\n]|\\.)*)"')
 _VERIFY_EACH = re.compile(r"\bverify_each\s*:\s*(?P<value>true|false)\b")
+_CONFIGURATION = re.compile(r"^// configuration: (?P<words>.*)$", re.MULTILINE)
 _ESCAPE = re.compile(r"\\(?:(?P<hex>[0-9a-fA-F]{2})|(?P<one>.))")
 _ONE = {"n": "\n", "t": "\t"}
 
@@ -47,6 +49,8 @@ class Reproduction:
 
     pipeline: str
     verify_each: bool
+    load: tuple[str, ...] = ()
+    """Files of passes that the run which made it had loaded."""
 
 
 def write_reproducer(path: str, module: ModuleOp, pipeline: str, failure: str, arguments: OptArguments) -> None:
@@ -100,7 +104,17 @@ def read_reproducer(text: str, filename: str) -> Reproduction:
             LineTable(text).location(filename, start),
         )
     verify = _VERIFY_EACH.search(resource["body"])
-    return Reproduction(_unescaped(found["text"]), verify is None or verify["value"] == "true")
+    return Reproduction(_unescaped(found["text"]), verify is None or verify["value"] == "true", _loaded(text))
+
+
+def _loaded(text: str) -> tuple[str, ...]:
+    """Return the files that the configuration line in `text` loads; none where it is missing or malformed."""
+    line = _CONFIGURATION.search(text)
+    try:
+        words = [] if line is None else shlex.split(line["words"])
+    except ValueError:
+        return ()
+    return tuple(file for word, file in pairwise(words) if word == "--load")
 
 
 def _escaped(text: str) -> str:

@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import os
 import queue
+import shlex
 import signal
 import threading
 import time
@@ -23,6 +24,8 @@ FLUSH_SECONDS = 0.5
 """How often a worker process reports."""
 ORPHAN_SECONDS = 5.0
 """How long a worker whose parent was killed may take to end by itself."""
+UNWRITTEN = "(not written"
+"""How the name of a failure begins whose file could not be written."""
 LINE_SECONDS = 5.0
 """How often there is a line of progress where standard error is no terminal."""
 
@@ -55,7 +58,7 @@ class Summary:
         row.programs += event.programs
         row.changed += event.changed
         if event.what:
-            row.failures[event.path or f"(not written {len(row.failures)})"] = event.what
+            row.failures[event.path or f"{UNWRITTEN} {len(row.failures)})"] = event.what
         if event.error and event.error not in row.errors:
             row.errors.append(event.error)
 
@@ -70,6 +73,11 @@ class Summary:
         return sum(len(row.failures) for row in self.rows.values())
 
     @property
+    def failures_in_words(self) -> str:
+        """Such as `2 failures`."""
+        return f"{self.failures} failure{'' if self.failures == 1 else 's'}"
+
+    @property
     def errors(self) -> int:
         """Subjects that could not be tried, or workers that died."""
         return sum(len(row.errors) for row in self.rows.values())
@@ -79,21 +87,26 @@ class Summary:
         """Programs an hour at the rate so far."""
         return round(3600 * self.programs / max(self.seconds, 1e-9))
 
-    def table(self) -> str:
-        """The summary as people read it."""
+    def never_changed(self) -> list[str]:
+        """Subjects that left every program as it was, so that nothing was tested."""
+        return [name for name, row in self.rows.items() if not (row.changed or row.failures or row.errors)]
+
+    def table(self, replay: str = "tilewright fuzz --replay") -> str:
+        """The summary as people read it; `replay` is the command that runs a file of a failure again."""
         width = max((len(name) for name in self.rows), default=7)
         lines = [f"{'subject':<{width}}  {'programs':>8}  {'changed':>8}  {'failures':>8}"]
         for name, row in self.rows.items():
             lines.append(f"{name:<{width}}  {row.programs:>8}  {row.changed:>8}  {len(row.failures):>8}")
         ended = "interrupted after" if self.interrupted else "in"
-        plural = "" if self.failures == 1 else "s"
         lines.append(
-            f"{self.programs} programs {ended} {self.seconds:.1f} s ({self.an_hour:,} an hour), {self.failures} "
-            f"failure{plural}; seed {self.seed}, {self.workers} worker{'' if self.workers == 1 else 's'}"
+            f"{self.programs} programs {ended} {self.seconds:.1f} s ({self.an_hour:,} an hour), "
+            f"{self.failures_in_words}; seed {self.seed}, {self.workers} worker{'' if self.workers == 1 else 's'}"
         )
         for name, row in self.rows.items():
             lines += [f"error: {name}: {error}" for error in row.errors]
-            lines += [f"failure: {name}: {path}" for path in row.failures]
+            for path, what in row.failures.items():
+                lines += [f"failure: {name}: {path}", f"  {what.splitlines()[0]}"]
+                lines += [] if path.startswith(UNWRITTEN) else [f"  {replay} {shlex.quote(path)}"]
         return "\n".join(lines) + "\n"
 
     def as_json(self) -> dict[str, Any]:
@@ -135,7 +148,7 @@ class Progress:
         done = min(1.0, self.fraction())
         summary = self.summary
         rate = round(3600 * summary.programs / max(now - summary.started, 1e-9))
-        text = f"{summary.programs} programs, {rate:,} an hour, {summary.failures} failures"
+        text = f"{summary.programs} programs, {rate:,} an hour, {summary.failures_in_words}"
         if self.rewrites:
             filled = int(30 * done)
             self.stream.write(f"\rfuzz [{'#' * filled}{'.' * (30 - filled)}] {100 * done:3.0f}% {text}\x1b[K")

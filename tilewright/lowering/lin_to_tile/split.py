@@ -1,7 +1,7 @@
 """Split K: a product with few tiles and a long sum is cut along the sum into parts that run side by side.
 
-One kernel adds up each part into scratch of its own, [parts, rows, columns] in f32; a second one adds the parts and
-goes on with what follows the product. How many parts there are the plan computes (`host.let`), so that one pair of
+One kernel adds up each part into scratch of its own, [parts, rows, columns] in f32 or i32; a second one adds the parts
+and goes on with what follows the product. How many parts there are the plan computes (`host.let`), so that one pair of
 kernels serves all sizes.
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, SSAValue
 
 from tilewright.dialects.host.ops import AllocOp
@@ -61,7 +60,7 @@ def partial_product(contraction: GenericOp, parts: Expr, order: Sequence[int]) -
     maps = [tuple(None if d is None else d + 1 for d in own) for own in contraction.operand_maps]
     sizes = dims_of(contraction.result.type)
     out_map = [0, *(contraction.out_map[axis] + 1 for axis in order)]
-    type_ = symbolic_tensor(f32, [parts, *(sizes[axis] for axis in order)])
+    type_ = symbolic_tensor(contraction.result.type.element_type, [parts, *(sizes[axis] for axis in order)])
     made = GenericOp.build_around(
         list(contraction.ins), maps, out_map, Combine.SUM, type_, contraction.body.clone(), contraction.accesses
     )
@@ -105,7 +104,7 @@ def write_split(
     types = dict(inputs)
     partial = partial_product(contraction, parts, order)
     scratch = AllocOp(partial.result.type, PITCH)
-    memory = buf_type(scratch.memory_dims, f32, "global", strided(scratch.strides))
+    memory = buf_type(scratch.memory_dims, partial.result.type.element_type, "global", strided(scratch.strides))
     own = analyse([partial], [partial.result])
     at = own.dims_of_value[partial.result]
     sizes = dict.fromkeys(range(len(own.extents)), 1)

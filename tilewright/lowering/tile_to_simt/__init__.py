@@ -12,7 +12,7 @@ from tilewright.passes.core import TilewrightPass
 
 @dataclass(frozen=True)
 class TileToSimtPass(TilewrightPass):
-    """Lower each scheduled `tile.kernel` to a `simt.kernel` of the same name.
+    """Lowers each scheduled `tile.kernel` to a `simt.kernel` of the same name.
 
     Relies on a schedule without gaps (an error names the op and what is open) and on an index width with which no
     address wraps. Buffers become pointers, shared and register arrays; copies become loads and stores with masks where

@@ -345,7 +345,7 @@ def lower_mapped_copy(kernel: Kernel, op: CopyOp) -> None:
     loads = op.spaces[0] == "global"
     inside, outside = (op.target, op.source) if loads else (op.source, op.target)
     slot, tile = kernel.slots.get(inside), buffer_type(inside)
-    if slot is None:
+    if slot is None or slot.channel is None:
         raise error_at(op, "tile.copy: via tma moves the buffers of a channel's slot")
     builder = kernel.builder
     argument, order = _map_argument(kernel, op, outside, tile)
@@ -357,7 +357,6 @@ def lower_mapped_copy(kernel: Kernel, op: CopyOp) -> None:
         last = builder.add_int(starts[-1], builder.mul_int(p, builder.constant(span, I32)))
         coordinates = [*starts[:-1], last]
         if loads:
-            assert slot.channel is not None
             assert slot.channel.full is not None
             builder.add(TmaLoadOp(argument, coordinates, slot.array, place, slot.channel.full, slot.number))
         else:

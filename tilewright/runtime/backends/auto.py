@@ -8,6 +8,7 @@ from typing import Any, Final
 from tilewright.runtime.backends.cpu import CpuBackend
 from tilewright.runtime.backends.host import HostBackend, HostLaunch
 from tilewright.runtime.backends.sim import SimBackend
+from tilewright.runtime.cpu_unit import of_sm_90a
 from tilewright.runtime.cxx import cxx_unavailable_reason
 from tilewright.runtime.plan import Site
 from tilewright.runtime.variants import CompiledEntry
@@ -38,7 +39,11 @@ class AutoBackend(HostBackend):
         """Estimate the simulator's time for all launches, and choose."""
         seconds = sum(self._sim.estimate(each) for each in launches)
         self._last, self._reason = self._sim, self._why
-        if seconds > LARGE_SECONDS:
+        if seconds > LARGE_SECONDS and any(of_sm_90a(each.lowered.kernel) is not None for each in launches):
+            self._reason += (
+                f"; simulating will take about {seconds:.0f} s, and backend cpu does not run the instructions of sm_90a"
+            )
+        elif seconds > LARGE_SECONDS:
             # The compiler is looked for only where it is wanted.
             missing = cxx_unavailable_reason()
             self._last = self._cpu if missing is None else self._sim

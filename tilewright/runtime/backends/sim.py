@@ -81,9 +81,12 @@ class SimBackend(HostBackend):
         estimate = self.estimate(launch)
         program = self._program(launch, buffers)
         if estimate > REFUSE_AFTER_SECONDS and not force:
+            from tilewright.runtime.cpu_unit import of_sm_90a
+
+            others = "backend cpu or reference" if of_sm_90a(launch.lowered.kernel) is None else "backend reference"
             raise TilewrightError(
                 f"@{name}: simulating {grid} blocks would take about {estimate:.0f} s (limit "
-                f"{REFUSE_AFTER_SECONDS:.0f} s): use smaller sizes, backend cpu or reference, or a GPU; force=True "
+                f"{REFUSE_AFTER_SECONDS:.0f} s): use smaller sizes, {others}, or a GPU; force=True "
                 "(--force) runs it all the same"
             )
         if estimate <= SHOW_AFTER_SECONDS:
