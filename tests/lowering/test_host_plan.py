@@ -442,3 +442,35 @@ def test_a_symbol_has_a_value_before_it_is_used(ops: str, line: int, message: st
 def test_a_symbol_that_the_plan_computes_is_declared_so():
     with pytest.raises(TilewrightError, match='half: expected a symbol of source "host", but it has the source "arg"'):
         late("host.let half = K", source="arg")
+
+
+@pytest.mark.parametrize(
+    ("ops", "message"),
+    [
+        ("host.let half = 1000000000*1000000000*K", "half: expected a value of 64 bits, got one of 66 from host.let"),
+        ("host.let half = 0 - 1000000000*1000000000*K", "half: expected a value of 64 bits, got one of 66"),
+        (
+            "host.let half = " + "*".join(["K"] * 64) + "\n  host.let twice = " + "*".join(["half"] * 64),
+            "half: expected a value of 64 bits, got one of 385",
+        ),
+    ],
+)
+def test_a_value_that_the_plan_computes_has_64_bits(ops: str, message: str):
+    module = planned(LATE.replace("OPS", ops).replace("REQUIRES", 'sym.symbol @K\nsym.symbol @twice {source = "host"}'))
+    plan = plan_of(module)
+    for decide in (plan.run, plan.interpret):
+        with pytest.raises(TilewrightError, match=message):
+            decide([Layout((64,), (1,), 0)], None)
+
+
+@pytest.mark.parametrize(
+    ("given", "formal", "message"),
+    [
+        ("tensor<?xf16, #sym.dims<K>>", "!tile.buf<[K], f32", r"expected !tile.buf<\[K\], f32, .* got tensor<\?xf16"),
+        ("tensor<?xi32, #sym.dims<K>>", "!tile.buf<[K], f32", r"expected !tile.buf<\[K\], f32, .* got tensor<\?xi32"),
+    ],
+)
+def test_a_launch_passes_the_elements_that_the_kernel_takes(given: str, formal: str, message: str):
+    assert formal in LATE
+    with pytest.raises(TilewrightError, match=f"argument 0 of @k: {message}"):
+        late(f"%q = host.alloc : {given}\n  host.launch @k(%q)")

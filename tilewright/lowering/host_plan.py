@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr, 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tilewright.dialects.host.ops import AllocOp, BindOp, DispatchOp, FuncOp, GuardOp, LaunchOp, LetOp, OutputOp
+from tilewright.dialects.lin.shapes import is_tensor
 from tilewright.dialects.sym import Answer, Expr, Facts, Relation, SymbolOp, dims_of
 from tilewright.dialects.sym.analysis import declared_symbols, module_facts
 from tilewright.dialects.tile.structure import KernelOp
@@ -209,9 +210,13 @@ class _Planner:
         guards: list[GuardOp] = []
         bound = bound_symbols(self.func)
         for position, (value, formal) in enumerate(zip(launch.arguments, kernel.arguments, strict=True)):
+            which = f"argument {position} of @{name}"
+            wanted = formal.type.element if isinstance(formal.type, BufType) else formal.type
+            given = value.type.element_type if is_tensor(value.type) else value.type
+            if given != wanted or is_tensor(value.type) != isinstance(formal.type, BufType):
+                raise error_at(launch, f"{which}: expected {formal.type}, got {value.type}")
             if not isinstance(formal.type, BufType):
                 continue
-            which = f"argument {position} of @{name}"
             if formal.type.strides is None:
                 raise error_at(kernel, f"{which}: expected a layout with strides")
             dims = dims_of(value.type)
