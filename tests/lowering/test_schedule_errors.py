@@ -197,6 +197,11 @@ ERRORS |= {
         hopper(channel(SLOT, "tile.publish %c", stages=2)),
         "tile.channel: expected 2 slots to be used in a loop unrolled a multiple of that often",
     ),
+    "a swizzled buffer of less than a panel": (
+        hopper("%s = tile.alloc at 0 : !tile.buf<[16, 64], bf16, shared, #tile.swizzled<128, 0>>"),
+        "tile.alloc: a panel has 64 elements along dim 0, got "
+        "!tile.buf<[16, 64], bf16, shared, #tile.swizzled<128, 0>>",
+    ),
     "a part without a layout": (
         hopper(
             fragment("f", [64, 64], [16, 8], [8, 1])

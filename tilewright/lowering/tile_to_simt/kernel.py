@@ -170,6 +170,8 @@ def _alloc(kernel: Kernel, op: AllocOp) -> None:
     if type_.swizzle is not None:
         assert op.offset is not None
         layout, span, rows, panels = panel_of(type_)
+        if type_.sizes[layout.along.data] % span:
+            raise error_at(op, f"tile.alloc: a panel has {span} elements along dim {layout.along.data}, got {type_}")
         array = shared_type([panels, rows, span], element, layout.bytes.data)
         new: Operation = SharedOp(op.offset.value.data, array)
         zero = kernel.builder.constant(0, I32)
