@@ -315,3 +315,42 @@ def test_no_folder_of_results_is_one_line(tmp_path: Path) -> None:
     ran = tilewright("bench", "report", tmp_path / "none", "-o", tmp_path / "p.md")
     assert ran.code == 1
     assert "expected a folder of results" in ran.err
+
+
+def test_a_report_never_replaces_what_it_was_made_from(tmp_path: Path) -> None:
+    found = record(Shape(8, 8, 8), 1.0, 1.0)
+    path = tmp_path / "a.json"
+    Results({}, (1, 1), 1, records={found.item.key: found}).save(path)
+    before = path.read_bytes()
+    (tmp_path / "again.md").symlink_to(path)
+    for page in (path, tmp_path / "again.md"):
+        ran = tilewright("bench", "report", tmp_path, "-o", page)
+        assert (ran.code, ran.out) == (1, "")
+        assert ran.err == f"error: bench report: '{page}' is a file of results, expected another for the page\n"
+        assert path.read_bytes() == before
+
+
+def test_a_page_that_is_there_stays_when_there_are_no_figures(tmp_path: Path) -> None:
+    page = tmp_path / "p.md"
+    page.write_text("figures", encoding="utf-8")
+    ran = tilewright("bench", "report", tmp_path, "-o", page)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == f"error: no results of bench gemm in '{tmp_path}': '{page}' stays as it is\n"
+    assert page.read_text(encoding="utf-8") == "figures"
+
+
+def test_a_page_has_a_name(tmp_path: Path) -> None:
+    ran = tilewright("bench", "report", tmp_path, "-o", "/")
+    assert (ran.code, ran.err) == (1, "error: bench report: expected a file for the page, got '/'\n")
+
+
+@pytest.mark.parametrize("key", ["m", "bound", "compile_seconds"])
+def test_numbers_that_no_float_holds_are_damage(key: str, tmp_path: Path) -> None:
+    found = record(Shape(8, 8, 8), 1.0, 1.0)
+    path = tmp_path / "a.json"
+    Results({}, (1, 1), 1, records={found.item.key: found}).save(path)
+    data = json.loads(path.read_text(encoding="utf-8"))
+    data["records"][0][key] = 10**400
+    path.write_text(json.dumps(data), encoding="utf-8")
+    with pytest.raises(TilewrightError, match="damaged results: "):
+        load(path)

@@ -370,3 +370,107 @@ def test_strides_of_a_contiguous_tensor() -> None:
     sizes = [Expr.symbol("M"), Expr.const(3), Expr.symbol("N"), Expr.const(5)]
     assert [str(s) for s in contiguous(sizes)] == ["15*N", "5*N", "5", "1"]
     assert contiguous([]) == ()
+
+
+LATE = """
+sym.symbol @s0 {source = "stride"}
+sym.symbol @b0 {source = "base"}
+sym.symbol @half {min = 2, source = "host"}
+REQUIRES
+tile.kernel @k(%x : !tile.buf<[K], f32, global, #tile.strided<[1]>>) grid (%i) = [K] {
+  %f = tile.alloc : !tile.buf<[1], f32, fragment>
+  tile.fill %f with 1.0 : f32
+  tile.copy %f to %x[%i] bounds [clip]
+}
+host.func @main(%a : tensor<?xf32, #sym.dims<K>>) -> (tensor<?xf32, #sym.dims<K>>) {
+  %y = host.output 0 : tensor<?xf32, #sym.dims<K>>
+  OPS
+  host.launch @k(%y)
+}
+"""
+
+
+def late(ops: str, requires: str = "", source: str = "host") -> ModuleOp:
+    text = LATE.replace("OPS", ops).replace("REQUIRES", requires).replace('source = "host"', f'source = "{source}"')
+    return planned("sym.symbol @K\n" + text)
+
+
+@pytest.mark.parametrize(
+    ("ops", "requires", "size", "message"),
+    [
+        ("host.bind %a strides [s0] base b0", "sym.require s0 == 1", 4, r"s0 == 1: .*got s0 = 2"),
+        ("host.let half = K", "sym.require half >= 3", 2, r"half >= 3: .*got half = 2"),
+        ("host.let half = K", "sym.require half == 2*K\nsym.require half >= 3", 4, r"half == 2\*K: "),
+        ("host.let half = K", "", 1, r"half: expected at least 2, got half = 1"),
+    ],
+)
+def test_a_requirement_is_guarded_once_its_symbols_have_values(ops: str, requires: str, size: int, message: str):
+    plan = plan_of(late(ops, requires))
+    for decide in (plan.run, plan.interpret):
+        with pytest.raises(TilewrightError, match=message):
+            decide([Layout((size,), (2,) if "s0" in requires else (1,), 0)], None)
+
+
+def test_a_requirement_on_a_symbol_that_comes_late_may_hold():
+    for ops, requires in (
+        ("host.bind %a strides [s0] base b0", "sym.require s0 == 1\nsym.require K >= 2"),
+        ("host.let half = K", "sym.require half >= 3"),
+    ):
+        assert plan_of(late(ops, requires)).run([Layout((4,), (1,), 0)], None).launches
+
+
+@pytest.mark.parametrize(
+    ("ops", "line", "message"),
+    [
+        ("host.let half = s0\n host.bind %a strides [s0] base b0", 14, "s0 is used before host.bind"),
+        ('host.guard half >= 1 else "x"\n host.let half = K', 14, "half is used before host.let"),
+        ("%q = host.alloc : tensor<?xf32, #sym.dims<half>>\n host.let half = K", 14, "half is used before host.let"),
+        (
+            'host.dispatch { case "a" when [half >= 5] { } case "b" { } }\n host.let half = K',
+            14,
+            "half is used before host.let",
+        ),
+    ],
+)
+def test_a_symbol_has_a_value_before_it_is_used(ops: str, line: int, message: str):
+    with pytest.raises(TilewrightError, match=f"@main: {message} gives it a value") as error:
+        plan_of(late(ops))
+    assert error.value.location is not None
+    assert error.value.location.line == line
+
+
+def test_a_symbol_that_the_plan_computes_is_declared_so():
+    with pytest.raises(TilewrightError, match='half: expected a symbol of source "host", but it has the source "arg"'):
+        late("host.let half = K", source="arg")
+
+
+@pytest.mark.parametrize(
+    ("ops", "message"),
+    [
+        ("host.let half = 1000000000*1000000000*K", "half: expected a value of 64 bits, got one of 66 from host.let"),
+        ("host.let half = 0 - 1000000000*1000000000*K", "half: expected a value of 64 bits, got one of 66"),
+        (
+            "host.let half = " + "*".join(["K"] * 64) + "\n  host.let twice = " + "*".join(["half"] * 64),
+            "half: expected a value of 64 bits, got one of 385",
+        ),
+    ],
+)
+def test_a_value_that_the_plan_computes_has_64_bits(ops: str, message: str):
+    module = planned(LATE.replace("OPS", ops).replace("REQUIRES", 'sym.symbol @K\nsym.symbol @twice {source = "host"}'))
+    plan = plan_of(module)
+    for decide in (plan.run, plan.interpret):
+        with pytest.raises(TilewrightError, match=message):
+            decide([Layout((64,), (1,), 0)], None)
+
+
+@pytest.mark.parametrize(
+    ("given", "formal", "message"),
+    [
+        ("tensor<?xf16, #sym.dims<K>>", "!tile.buf<[K], f32", r"expected !tile.buf<\[K\], f32, .* got tensor<\?xf16"),
+        ("tensor<?xi32, #sym.dims<K>>", "!tile.buf<[K], f32", r"expected !tile.buf<\[K\], f32, .* got tensor<\?xi32"),
+    ],
+)
+def test_a_launch_passes_the_elements_that_the_kernel_takes(given: str, formal: str, message: str):
+    assert formal in LATE
+    with pytest.raises(TilewrightError, match=f"argument 0 of @k: {message}"):
+        late(f"%q = host.alloc : {given}\n  host.launch @k(%q)")

@@ -197,12 +197,37 @@ ERRORS |= {
         hopper(channel(SLOT, "tile.publish %c", stages=2)),
         "tile.channel: expected 2 slots to be used in a loop unrolled a multiple of that often",
     ),
+    "a swizzled buffer of less than a panel": (
+        hopper("%s = tile.alloc at 0 : !tile.buf<[16, 64], bf16, shared, #tile.swizzled<128, 0>>"),
+        "tile.alloc: a panel has 64 elements along dim 0, got "
+        "!tile.buf<[16, 64], bf16, shared, #tile.swizzled<128, 0>>",
+    ),
     "a part without a layout": (
         hopper(
             fragment("f", [64, 64], [16, 8], [8, 1])
             + "%p = tile.slice %f[%o, %o] : !tile.buf<[64, 32], f32, fragment> tile.fill %p with 0.0 : f32"
         ),
         "tile.slice: expected a fragment with a layout over threads, got !tile.buf<[64, 32], f32, fragment>",
+    ),
+    "a part that is spread over other threads than its whole": (
+        hopper(
+            fragment("f", [64, 64], [16, 8], [8, 1])
+            + "%p = tile.slice %f[%o, %o] : !tile.buf<[64, 32], f32, fragment, "
+            + "#tile.distributed<threads [16, 8] strides [1, 16] vector [1, 1]>>"
+        ),
+        "tile.slice: dim 0 of !tile.buf<[64, 32], f32, fragment, #tile.distributed<threads [16, 8] strides [1, 16] "
+        "vector [1, 1]>> is spread otherwise than that part of "
+        "!tile.buf<[64, 64], f32, fragment, #tile.distributed<threads [16, 8] strides [8, 1] vector [1, 1]>>",
+    ),
+    "a part that some threads have nothing of": (
+        hopper(
+            fragment("f", [64, 64], [16, 8], [8, 1])
+            + "%p = tile.slice %f[%o, %o] : !tile.buf<[64, 4], f32, fragment, "
+            + "#tile.distributed<threads [16, 1] strides [8, 1] vector [1, 1]>>"
+        ),
+        "tile.slice: dim 1 of !tile.buf<[64, 4], f32, fragment, #tile.distributed<threads [16, 1] strides [8, 1] "
+        "vector [1, 1]>> is spread otherwise than that part of "
+        "!tile.buf<[64, 64], f32, fragment, #tile.distributed<threads [16, 8] strides [8, 1] vector [1, 1]>>",
     ),
     "matrix instructions into a part": (
         hopper(

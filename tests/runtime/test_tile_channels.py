@@ -233,5 +233,5 @@ def test_a_part_of_a_fragment_is_a_view() -> None:
   tile.copy %f to %y[%zero] bounds [proved]
 """
     np.testing.assert_array_equal(run(body), [1, 2, 3, 4, 0, 0, 0, 0])
-    with pytest.raises(TilewrightError, match=r"tile.slice: offset 2 in dim 0 is no multiple of 4 inside 8"):
+    with pytest.raises(TilewrightError, match=r"offset along dim 0 that is a multiple of 4 from 0 to 4, got 2"):
         run(body.replace("%four]", "%two]").replace("  %f = ", "  %two = sym.apply 2\n  %f = "))

@@ -11,12 +11,13 @@ from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr, 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tilewright.dialects.host.ops import AllocOp, BindOp, DispatchOp, FuncOp, GuardOp, LaunchOp, LetOp, OutputOp
+from tilewright.dialects.lin.shapes import is_tensor
 from tilewright.dialects.sym import Answer, Expr, Facts, Relation, SymbolOp, dims_of
 from tilewright.dialects.sym.analysis import declared_symbols, module_facts
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType
-from tilewright.lowering.host_guards import bound_symbols, entry_guards
-from tilewright.lowering.host_requirements import bounds_of
+from tilewright.lowering.host_guards import entry_guards
+from tilewright.lowering.host_requirements import bound_by, bound_symbols, bounds_of
 from tilewright.lowering.host_variants import INDEX_LIMIT, Launched, Variant, at_most, compare_costs, make_variants
 from tilewright.lowering.instantiate import VARIANT_ATTRIBUTE
 from tilewright.passes.core import TilewrightPass, error_at
@@ -92,6 +93,7 @@ class _Planner:
     )
 
     def run(self) -> None:
+        self._check_lets()
         block = self.func.body.block
         pending = [op for op in block.ops if isinstance(op, LaunchOp | DispatchOp) and not _complete(op)]
         if not pending:
@@ -120,22 +122,41 @@ class _Planner:
             block.erase_op(op)
 
     def _insert_guards(self, block: Block, guards: Sequence[GuardOp]) -> None:
-        """Guards come first in the block, after the bindings of arguments that open it."""
-        anchor = block.first_op
-        while isinstance(anchor, BindOp):
-            anchor = anchor.next_op
+        """Guards come first in the block, after the bindings of arguments that open it; those on symbols that the plan
+        gives values to later come right after that."""
+        first = block.first_op
+        while isinstance(first, BindOp):
+            first = first.next_op
+        ops = list(block.ops)
+        opening = len(ops) if first is None else ops.index(first)
+        giver: dict[str, int] = {}
+        for number, op in enumerate(ops):
+            for symbol in bound_by(op) if isinstance(op, BindOp | LetOp) else ():
+                giver.setdefault(symbol, number)
         for guard in guards:
-            assert anchor is not None  # a pending launch follows
-            block.insert_op_before(guard, anchor)
+            place = max([opening, *(giver[s] + 1 for s in guard.relation.data.symbols if s in giver)])
+            if place == len(ops):
+                block.add_op(guard)
+            else:
+                block.insert_op_before(guard, ops[place])
+
+    def _check_lets(self) -> None:
+        """A symbol that the plan computes is declared, as one."""
+        declared = declared_symbols(self.module)
+        for let in self.func.body.walk():
+            if isinstance(let, LetOp):
+                symbol = declared.get(let.symbol.data)
+                if symbol is None:
+                    raise error_at(let, f"no sym.symbol declares {let.symbol.data}")
+                if symbol.source_kind != "host":
+                    kind = f'has the source "{symbol.source_kind}"'
+                    raise error_at(let, f'{let.symbol.data}: expected a symbol of source "host", but it {kind}')
 
     def _guard_lets(self, block: Block) -> None:
         """What is declared of a symbol that the plan computes holds, or the call fails."""
         declared = declared_symbols(self.module)
         for let in [op for op in block.ops if isinstance(op, LetOp)]:
-            symbol = declared.get(let.symbol.data)
-            if symbol is None:
-                raise error_at(let, f"no sym.symbol declares {let.symbol.data}")
-            for each in bounds_of(symbol):
+            for each in bounds_of(declared[let.symbol.data]):
                 relation = each.relation
                 meant = Relation(relation.lhs.substitute({let.symbol.data: let.value.data}), relation.op, relation.rhs)
                 if self.facts.prove(meant) is not Answer.PROVED:
@@ -189,9 +210,13 @@ class _Planner:
         guards: list[GuardOp] = []
         bound = bound_symbols(self.func)
         for position, (value, formal) in enumerate(zip(launch.arguments, kernel.arguments, strict=True)):
+            which = f"argument {position} of @{name}"
+            wanted = formal.type.element if isinstance(formal.type, BufType) else formal.type
+            given = value.type.element_type if is_tensor(value.type) else value.type
+            if given != wanted or is_tensor(value.type) != isinstance(formal.type, BufType):
+                raise error_at(launch, f"{which}: expected {formal.type}, got {value.type}")
             if not isinstance(formal.type, BufType):
                 continue
-            which = f"argument {position} of @{name}"
             if formal.type.strides is None:
                 raise error_at(kernel, f"{which}: expected a layout with strides")
             dims = dims_of(value.type)

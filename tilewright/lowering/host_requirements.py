@@ -246,6 +246,7 @@ __all__ = [
     "Requirement",
     "Settled",
     "argument_dims",
+    "bound_by",
     "bound_symbols",
     "check_statements",
     "check_together",

@@ -9,14 +9,17 @@ constexpr size_t TW_STACK_BYTES = 64 << 10;
 
 // Memory for the fibers of one block: for each a stack with a page below that no access is allowed to.
 struct TwArena {
-  TwArena *next;
   unsigned char *base;
   size_t stride, page;
   int count;
 };
 
-static pthread_mutex_t tw_cpu_arenas_lock = PTHREAD_MUTEX_INITIALIZER;
-static TwArena *tw_cpu_arenas;  // those that no worker uses
+// Arenas that no worker uses. All loaded units share one pool, which the caller hands to each launch: each stack is two
+// mappings of the process, of which a system has some ten thousand.
+constexpr int TW_POOL_ARENAS = 32;
+struct TwPool {
+  TwArena *free[TW_POOL_ARENAS];
+};
 
 static void tw_cpu_drop(TwArena *arena) {
   munmap(arena->base, arena->stride * arena->count);
@@ -24,13 +27,15 @@ static void tw_cpu_drop(TwArena *arena) {
 }
 
 // An arena of at least `count` stacks, or null where memory is short.
-static TwArena *tw_cpu_take(int count) {
-  pthread_mutex_lock(&tw_cpu_arenas_lock);
-  TwArena *arena = tw_cpu_arenas;
-  if (arena != nullptr) tw_cpu_arenas = arena->next;
-  pthread_mutex_unlock(&tw_cpu_arenas_lock);
-  if (arena != nullptr && arena->count >= count) return arena;
-  if (arena != nullptr) tw_cpu_drop(arena);
+static TwArena *tw_cpu_take(TwPool *pool, int count) {
+  TwArena *arena = nullptr;
+  for (int i = 0; i < TW_POOL_ARENAS; ++i) {
+    if (__atomic_load_n(&pool->free[i], __ATOMIC_RELAXED) == nullptr) continue;
+    arena = __atomic_exchange_n(&pool->free[i], static_cast<TwArena *>(nullptr), __ATOMIC_ACQ_REL);
+    if (arena == nullptr) continue;
+    if (arena->count >= count) return arena;
+    tw_cpu_drop(arena);
+  }
   arena = static_cast<TwArena *>(malloc(sizeof *arena));
   if (arena == nullptr) return nullptr;
   const size_t page = sysconf(_SC_PAGESIZE), stride = TW_STACK_BYTES + 2 * page;
@@ -39,7 +44,7 @@ static TwArena *tw_cpu_take(int count) {
     free(arena);
     return nullptr;
   }
-  *arena = TwArena{nullptr, static_cast<unsigned char *>(base), stride, page, count};
+  *arena = TwArena{static_cast<unsigned char *>(base), stride, page, count};
   for (int i = 0; i < count; ++i) {
     if (mprotect(arena->base + i * stride, page, PROT_NONE) != 0) {
       tw_cpu_drop(arena);
@@ -49,11 +54,12 @@ static TwArena *tw_cpu_take(int count) {
   return arena;
 }
 
-static void tw_cpu_give_back(TwArena *arena) {
-  pthread_mutex_lock(&tw_cpu_arenas_lock);
-  arena->next = tw_cpu_arenas;
-  tw_cpu_arenas = arena;
-  pthread_mutex_unlock(&tw_cpu_arenas_lock);
+static void tw_cpu_give_back(TwPool *pool, TwArena *arena) {
+  for (int i = 0; i < TW_POOL_ARENAS; ++i) {
+    TwArena *none = nullptr;
+    if (__atomic_compare_exchange_n(&pool->free[i], &none, arena, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) return;
+  }
+  tw_cpu_drop(arena);
 }
 
 // All numbers of a launch, as the caller passes them.
@@ -71,6 +77,7 @@ struct TwJob {
   int next_block;
   int faults;
   TwReport *report;
+  TwPool *pool;
 };
 
 static void tw_cpu_fail(TwJob *job, TwReport report) {
@@ -106,7 +113,7 @@ static void tw_cpu_run_block(TwJob *job, TwBlock *b, TwArena *arena, int block) 
 static void *tw_cpu_work(void *given) {
   TwJob *job = static_cast<TwJob *>(given);
   const TwShape *s = job->shape;
-  TwArena *arena = s->waits ? tw_cpu_take(s->threads) : nullptr;
+  TwArena *arena = s->waits ? tw_cpu_take(job->pool, s->threads) : nullptr;
   TwBlock b = {};
   b.call = job->call;
   b.arguments = job->arguments;
@@ -130,14 +137,14 @@ static void *tw_cpu_work(void *given) {
   free(b.warps);
   free(b.order);
   if (s->waits) tw_cpu_free_copies();
-  if (arena != nullptr) tw_cpu_give_back(arena);
+  if (arena != nullptr) tw_cpu_give_back(job->pool, arena);
   return nullptr;
 }
 
 // Run all blocks; the fault of one of them in `report`, which starts as none.
 __attribute__((noinline)) static void tw_cpu_launch(
-    TwCall call, const TwSlot *arguments, const TwShape *shape, TwReport *report) {
-  TwJob job = {call, arguments, shape, 0, 0, report};
+    TwCall call, const TwSlot *arguments, const TwShape *shape, TwReport *report, TwPool *pool) {
+  TwJob job = {call, arguments, shape, 0, 0, report, pool};
   pthread_t helpers[64];
   int count = 0;
   while (count < shape->workers - 1 && count < 64 && pthread_create(&helpers[count], nullptr, tw_cpu_work, &job) == 0) {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from xdsl.dialects import func
 
@@ -49,6 +49,10 @@ class Source:
         return f"{place} ({self.equation})" if self.equation else place
 
 
+VALUE_LIMIT: Final = 1 << 63
+"""Values of symbols are signed numbers of 64 bits."""
+
+
 @dataclass(frozen=True, slots=True)
 class Solve:
     """`factor * symbol + rest == size of a dim`, for factor and rest of known symbols."""
@@ -78,6 +82,10 @@ class Environment:
 
     def bind(self, symbol: str, value: int, source: Source) -> None:
         """Give a symbol its value; a second, different value is an error that names both places."""
+        if not -VALUE_LIMIT <= value < VALUE_LIMIT:
+            raise TilewrightError(
+                f"{symbol}: expected a value of 64 bits, got one of {value.bit_length()} from {source}"
+            )
         known = self.values.get(symbol)
         if known is not None and known != value:
             raise TilewrightError(f"{symbol} = {known} from {self.sources[symbol]}, {value} from {source}")

@@ -39,6 +39,8 @@ MAX_SMEM_BYTES: Final = 233472
 _HEADERS = ("shim", "copies", "fibers", "matrices", "launch")
 _WAITING = (BarrierOp, ShuffleOp, LdmatrixOp, MmaSyncOp, CpAsyncOp, CpAsyncWaitOp)
 """Ops for which the threads of a block have to be fibers."""
+_POOL_ARENAS = 32
+"""`TW_POOL_ARENAS` of the launch."""
 _SLOT_BYTES = 8
 _FAULT_WORDS = 6
 _DIVERGENCE, _WARP_DIVERGENCE, _DEADLOCK, _NO_MEMORY, _COPIES_LEFT = 1, 2, 3, 4, 5
@@ -87,7 +89,7 @@ class CpuKernel:
         count = 1 if grid < 2 or seed else min(grid, worker_count() if workers is None else workers, MAX_WORKERS)
         shape = (ctypes.c_uint32 * 6)(grid, self.threads, self.smem_bytes, self.waits, count, seed & 0xFFFFFFFF)
         report = (ctypes.c_int32 * _FAULT_WORDS)()
-        self.entry(data, shape, report)
+        self.entry(data, shape, report, _stacks)
         if report[0]:
             raise TilewrightError(self._fault(*report))
 
@@ -155,8 +157,8 @@ def unit_text(sources: Sequence[CpuSource]) -> str:
         parts.append(
             f"static void tw_unit{number}_call(const TwSlot *a) {{ tw_cpu_call(tw_unit{home}_{symbol}, a); }}\n"
             f'extern "C" __attribute__((visibility("default"))) void tw_unit{number}_launch('
-            "const TwSlot *arguments, const TwShape *shape, TwReport *report) {\n"
-            f"  tw_cpu_launch(tw_unit{number}_call, arguments, shape, report);\n}}"
+            "const TwSlot *arguments, const TwShape *shape, TwReport *report, TwPool *pool) {\n"
+            f"  tw_cpu_launch(tw_unit{number}_call, arguments, shape, report, pool);\n}}"
         )
     return "\n".join(parts) + "\n"
 
@@ -179,7 +181,7 @@ def worker_count() -> int:
 
 def _kernel(kernel: KernelOp, library: ctypes.CDLL, number: int) -> CpuKernel:
     entry = library[f"tw_unit{number}_launch"]
-    entry.argtypes = (ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p)
+    entry.argtypes = (ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
     entry.restype = None
     return CpuKernel(
         kernel.sym_name.data,
@@ -192,6 +194,8 @@ def _kernel(kernel: KernelOp, library: ctypes.CDLL, number: int) -> CpuKernel:
     )
 
 
+_stacks = (ctypes.c_void_p * _POOL_ARENAS)()
+"""The `TwPool` of the process: stacks of fibers between launches, whichever kernel made them."""
 _loading = threading.Lock()
 
 

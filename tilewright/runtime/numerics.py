@@ -165,3 +165,11 @@ def overflow_to_inf(element_type: Attribute, values: Array) -> Array:
     if found is None or found.precision == 53:
         return values
     return np.where(np.abs(values) >= found.overflow, np.copysign(np.inf, values), values)
+
+
+def expect_possible(shape: tuple[int, ...], size: int) -> None:
+    """An error for a tensor that no memory holds: of a negative size, or of more bytes than an address space has."""
+    if min(shape, default=0) < 0:
+        raise TilewrightError(f"expected sizes of at least 0, got a tensor of shape {shape}")
+    if size >= 1 << 62:
+        raise TilewrightError(f"out of memory: a tensor of shape {shape} takes {size} bytes")

@@ -21,7 +21,7 @@ from tilewright.dialects.lin.shapes import is_tensor
 from tilewright.dialects.location import location_of
 from tilewright.dialects.sym import Expr, Relation, dims_of
 from tilewright.dialects.sym.expr import Atom, hidden_symbol
-from tilewright.lowering.host_guards import bound_symbols
+from tilewright.lowering.host_requirements import bound_by, bound_symbols
 from tilewright.lowering.instantiate import variant_of
 from tilewright.runtime.binding import Check, Layout, Solve, size_steps
 
@@ -194,14 +194,30 @@ class HostPlan:
         )
 
     def _check_symbols(self) -> None:
-        """Every symbol that the plan uses has a value by then."""
-        known = set(self.symbols)
-        for op in self.func.body.walk():
+        """Every symbol that the plan uses has a value by then: from sizes of arguments, or from an op before."""
+        known = {step.symbol for step in self.steps if isinstance(step, Solve)}
+        self._check_block(self.func.body.block, known)
+
+    def _check_block(self, block: Block, known: set[str]) -> None:
+        """Check the ops in order; what they give values to joins `known` for those that follow."""
+        for op in block.ops:
             for what, symbols in _used_symbols(op):
-                missing = sorted(symbols - known)
-                if missing:
-                    names = ", ".join(missing)
+                unbound = sorted(symbols - set(self.symbols))
+                if unbound:
+                    names = ", ".join(unbound)
                     raise _at(op, f"@{self.entry}: no argument size determines {names}, which {what} needs")
+                for symbol in sorted(symbols - known):
+                    giver = self._giver(symbol)
+                    raise _at(op, f"@{self.entry}: {symbol} is used before {giver} gives it a value")
+            for region in op.regions:
+                self._check_block(region.block, known)  # only the function's own ops bind symbols
+            if isinstance(op, BindOp | LetOp):
+                known.update(bound_by(op))
+
+    def _giver(self, symbol: str) -> str:
+        """The name of the op that gives a symbol its value."""
+        givers = (op for op in self.func.body.walk() if isinstance(op, BindOp | LetOp) and symbol in bound_by(op))
+        return next((op.name for op in givers), "a size")
 
     def _alignment(self) -> int:
         """The modulus under which base addresses matter; they may occur as `base mod c` only."""

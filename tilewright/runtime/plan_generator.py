@@ -19,7 +19,7 @@ from tilewright.dialects.lin.shapes import is_tensor
 from tilewright.dialects.location import location_of
 from tilewright.dialects.sym import Expr, Relation, dims_of
 from tilewright.lowering.host_requirements import bound_by
-from tilewright.runtime.binding import Layout, Solve, normalised
+from tilewright.runtime.binding import VALUE_LIMIT, Layout, Solve, normalised
 from tilewright.runtime.plan import Decision, HostPlan, PlannedLaunch, case_blocks
 from tilewright.runtime.plan_code import define, expr_code, relation_code, tuple_code
 
@@ -140,6 +140,8 @@ class _Writer:
 
     def let(self, op: LetOp) -> None:
         self.assign(op.symbol.data, self.expr(op.value.data))
+        self.require(f"{-VALUE_LIMIT} <= {self.names[op.symbol.data]} < {VALUE_LIMIT}")
+        self.flush()  # before anything is computed of it
 
     def guard(self, op: GuardOp) -> None:
         self.require(self.relation(op.relation.data))

@@ -86,3 +86,44 @@ def test_a_module_of_two_functions_is_no_program() -> None:
     twice = Program(TEXT + TEXT.split("sym.symbol @N\n")[1].replace("@f", "@g"), PROGRAM.sizes)
     with pytest.raises(TilewrightError, match="expected a program of one function, got 2"):
         execute(parse(twice), twice, "reference")
+
+
+CHOICE = """
+sym.symbol @M
+tile.kernel @k(%x: !tile.buf<[M], f32, global, #tile.strided<[1]>>) grid (%i) = [M] {
+  %f = tile.alloc : !tile.buf<[1], f32, fragment>
+  tile.fill %f with 1.0 : f32
+  tile.copy %f to %x[%i] bounds [clip]
+}
+host.func @main(%a : tensor<?xf32, #sym.dims<M>>) -> (tensor<?xf32, #sym.dims<M>>) {
+  %y = host.output 0 : tensor<?xf32, #sym.dims<M>>
+  %d = host.dispatch -> tensor<?xf32, #sym.dims<M>> {
+    case "result" when [M >= 3] { host.yield %y }
+    case "scratch" { %q = host.alloc : tensor<?xf32, #sym.dims<M>>
+      host.yield %q }
+  }
+  host.launch @k(%d)
+}
+"""
+
+
+def test_a_launch_on_what_a_dispatch_chose() -> None:
+    for size in (2, 4):
+        program = Program(CHOICE, {"M": size})
+        (result,) = execute(parse(program), program, "sim")
+        np.testing.assert_array_equal(result, np.ones(size) if size == 4 else np.full(size, np.nan))
+
+
+@pytest.mark.parametrize("backend", ["tile", "sim"])
+@pytest.mark.parametrize(
+    ("scratch", "message"),
+    [
+        ("pitch 9223372036854775807 : tensor<?xf32, #sym.dims<M>>", "out of memory: a tensor of shape"),
+        (": tensor<?xf32, #sym.dims<M - 9>>", "size of an intermediate tensor|expected sizes of at least 0"),
+    ],
+)
+def test_scratch_that_no_memory_holds(scratch: str, message: str, backend: str) -> None:
+    text = CHOICE.replace("%d = host.dispatch", f"%s = host.alloc {scratch}\n  %d = host.dispatch")
+    program = Program(text, {"M": 4})
+    with pytest.raises(TilewrightError, match=message):
+        execute(parse(program), program, backend)  # pyright: ignore[reportArgumentType]  # one of its literals

@@ -229,3 +229,20 @@ def test_the_compiler_is_the_one_that_is_named(monkeypatch: pytest.MonkeyPatch) 
     named = cxx.find_compiler()
     assert named is not None
     assert (named.path, named.identity, named.options[0]) == (found.path, found.identity, "-Wall")
+
+
+@pytest.mark.cxx
+def test_kernels_share_the_stacks_of_their_fibers() -> None:
+    maps = Path("/proc/self/maps")
+    if not maps.exists():
+        pytest.skip("the process cannot look at its own memory here")
+    m, n = tw.symbols("M N")
+    x = np.ones((9, 9), np.float32)
+
+    def used(number: int) -> int:
+        tw.compile(tw.sum(tw.placeholder((m, n)) * float(number), axis=1), target="cpu")(x)
+        return len(maps.read_text().splitlines())
+
+    first = used(2)
+    assert used(3) - first < 64  # not two for each of 256 threads
+    assert [used(number) for number in range(4, 10)][-1] - first < 128

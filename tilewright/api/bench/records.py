@@ -140,7 +140,7 @@ def load(path: Path) -> Results:
             kernels=data["kernels"],
             records={record.item.key: record for record in records},
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as problem:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as problem:
         raise TilewrightError(f"'{path}': damaged results: {type(problem).__name__}: {problem}") from None
 
 
@@ -178,7 +178,7 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 
 def _record(data: dict[str, Any]) -> Record:
-    item = Item(str(data["set"]), str(data["dtype"]), Shape(int(data["m"]), int(data["n"]), int(data["k"])))
+    item = Item(str(data["set"]), str(data["dtype"]), Shape(*(_size(data[size]) for size in "mnk")))
     timings = {
         str(mode): {
             str(system): Timing(tuple(float(s) for s in t["samples_s"]), int(t["calls"]), str(t["how"]))
@@ -191,6 +191,13 @@ def _record(data: dict[str, Any]) -> Record:
         item, float(data["bound"]), timings, errors, dict(data["notes"]), float(data["compile_seconds"]),
         list(data["new_kernels"]),
     )  # fmt: skip
+
+
+def _size(value: Any) -> int:
+    size = int(value)
+    if not 0 <= size < 1 << 63:
+        raise ValueError("expected a size below 2^63 that is not negative")
+    return size
 
 
 def _short(value: float) -> float:

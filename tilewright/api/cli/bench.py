@@ -77,16 +77,32 @@ def _report(console: Console, arguments: CliArguments) -> int:
     from tilewright.api.bench.report import make_report
 
     assert arguments.output is not None  # it has a default
-    page = Path(arguments.output)
-    found = load_folder(Path(arguments.folder))
+    page, folder = Path(arguments.output), Path(arguments.folder)
+    if not page.name:
+        raise TilewrightError(f"bench report: expected a file for the page, got '{page}'")
+    found = load_folder(folder)
     if not found:
-        console.stderr.write(f"warning: no results of bench gemm in '{arguments.folder}': the page has no figures\n")
+        missing = f"no results of bench gemm in '{folder}'"
+        if page.exists():
+            raise TilewrightError(f"{missing}: '{page}' stays as it is")
+        console.stderr.write(f"warning: {missing}: the page has no figures\n")
     text, pictures = make_report(found, page.stem)
+    for written in (page, *(page.with_name(name) for name in pictures)):
+        if any(_same(written, read) for read in folder.glob("*.json")):
+            raise TilewrightError(f"bench report: '{written}' is a file of results, expected another for the page")
     for name, picture in pictures.items():
         console.write_result(picture, str(page.with_name(name)))
     console.write_result(text, str(page))
     console.stdout.write(f"wrote {', '.join(str(page.with_name(name)) for name in (page.name, *pictures))}\n")
     return 0
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Whether two paths name one file, which exists."""
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
 
 
 def _words(text: str) -> list[str]:

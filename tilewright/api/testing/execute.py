@@ -258,7 +258,9 @@ class PlannedCall:
             None if shape is None else intake(poisoned(shape, p.dtype), p.dtype, p.name)
             for shape, p in zip(self._decision.scratch, self.plan.scratch, strict=True)
         ]
-        places = {"argument": self._arguments, "result": outputs, "scratch": scratch}
+        row = [*self._arguments, *outputs, *scratch]
+        chosen = [None if n < 0 else row[n] for n in self._decision.chosen]
+        places = {"argument": self._arguments, "result": outputs, "scratch": scratch, "chosen": chosen}
         launches: list[_Launch] = []
         for each in self._decision.launches:
             site = self.plan.sites[each.site]

@@ -27,7 +27,10 @@ def corpus_files(folder: Path) -> list[Path]:
     """The .mlir files of a folder and all below it, in order. TilewrightError if there is no such folder."""
     if not folder.is_dir():
         raise TilewrightError(f"--corpus: there is no folder {folder}")
-    return sorted(folder.rglob("*.mlir"))
+    try:
+        return sorted(folder.rglob("*.mlir"))
+    except OSError as error:
+        raise TilewrightError(f"--corpus: cannot list {folder}: {error.strerror or error}") from None
 
 
 def expect_complete(failure: Failure, path: Path) -> None:

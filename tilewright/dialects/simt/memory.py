@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias, cast
 
+from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType, i1, i32, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
@@ -223,6 +224,13 @@ def _print_reach(printer: Printer, reach: Reach | None) -> None:
         printer.print_operand(reach[1])
 
 
+def constant_value(value: SSAValue) -> int | None:
+    """The integer that an `arith.constant` gives; None for any other value."""
+    if not isinstance(value.owner, ConstantOp) or not isinstance(value.owner.value, IntegerAttr):
+        return None
+    return value.owner.value.value.data
+
+
 def _check_access(memory: SSAValue, index: SSAValue, regs: SSAValue, indices: Sequence[SSAValue], width: int) -> None:
     assert isinstance(memory.type, GlobalType | SharedType)
     assert isinstance(regs.type, RegsType)
@@ -235,6 +243,12 @@ def _check_access(memory: SSAValue, index: SSAValue, regs: SSAValue, indices: Se
     check_register_indices(regs, indices)
     if width > 1 and (not regs.type.sizes or regs.type.sizes[-1] < width):
         raise VerifyException(f"width {width} exceeds the last register dim of {regs.type}")
+    for dim, (place, size) in enumerate(zip(indices, regs.type.sizes, strict=True)):
+        known = constant_value(place)
+        room = size - (width if dim == len(indices) - 1 else 1)
+        if known is not None and not 0 <= known <= room:
+            what = f"width {width} at register {known} leaves" if room < size - 1 else f"register {known} is not in"
+            raise VerifyException(f"{what} dim {dim} of {regs.type}")
 
 
 @irdl_op_definition
@@ -289,6 +303,10 @@ class LoadOp(IRDLOperation):
     def verify_(self) -> None:
         _check_access(self.memory, self.index, self.regs, self.indices, self.width.value.data)
         _check_reach(self)
+        assert isinstance(self.regs.type, RegsType)
+        element, other = self.regs.type.element, self.other
+        if not isinstance(other, IntegerAttr | FloatAttr) or cast("IntegerAttr | FloatAttr", other).type != element:
+            raise VerifyException(f"expected a constant of type {element} after else, got {other}")
 
     @classmethod
     def parse(cls, parser: Parser) -> LoadOp:

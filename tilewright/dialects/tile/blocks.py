@@ -26,6 +26,7 @@ from tilewright.dialects.assembly import i64_attr, parse_value, parse_values, pr
 from tilewright.dialects.roles import Role, parse_roles, print_roles, role_properties, roles_of, verify_roles
 from tilewright.dialects.sym.attributes import DimsAttr, parse_expr_from
 from tilewright.dialects.sym.expr import Expr
+from tilewright.dialects.sym.ops import ApplyOp
 from tilewright.dialects.tile.types import BufType, buffer_type
 
 index = IndexType()
@@ -147,6 +148,17 @@ class SliceOp(IRDLOperation):
             raise VerifyException(f"expected a size and an offset for each of {source.rank} dims")
         if any(n % m for n, m in zip(source.sizes, part.sizes, strict=True)):
             raise VerifyException(f"sizes {list(part.sizes)} do not divide {list(source.sizes)}")
+        for dim, offset in enumerate(self.offsets):
+            known = offset.owner.expr.data.constant if isinstance(offset.owner, ApplyOp) else None
+            if known is not None and (wrong := self.wrong_offset(dim, known)) is not None:
+                raise VerifyException(wrong)
+
+    def wrong_offset(self, dim: int, offset: int) -> str | None:
+        """What is wrong with an offset of this value along a dim, if anything."""
+        size, part = buffer_type(self.source).sizes[dim], self.res.type.sizes[dim]
+        if 0 <= offset <= size - part and offset % part == 0:
+            return None
+        return f"expected an offset along dim {dim} that is a multiple of {part} from 0 to {size - part}, got {offset}"
 
     @classmethod
     def parse(cls, parser: Parser) -> SliceOp:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
+from math import gcd, prod
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import ArrayAttr, IntAttr, NoneAttr, StringAttr
@@ -156,6 +156,24 @@ def merged(digits: Sequence[Factor]) -> tuple[Factor, ...]:
         else:
             found.append(digit)
     return tuple(found)
+
+
+def factors_of_part(dim: AnyDistribution, size: int, part: int) -> tuple[Factor, ...] | None:
+    """The digits of a place in a part of a dim of `size` elements that begins at a multiple of the `part` elements it
+    has; None where the part is not the same registers of each thread wherever it begins."""
+    if not dim.fits(size):
+        return None
+    low: list[Factor] = []
+    left = part
+    for digit in dim.factors(size):
+        if digit.is_thread and left % digit.count:
+            return None
+        count = gcd(left, digit.count)
+        if count < digit.count and left != count:
+            return None
+        low.append(Factor(count, digit.stride))
+        left //= count
+    return merged(low) if left == 1 else None
 
 
 @irdl_attr_definition

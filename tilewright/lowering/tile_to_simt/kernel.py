@@ -26,8 +26,8 @@ from tilewright.dialects.tile.compute import MapOp, MmaOp, ReduceOp
 from tilewright.dialects.tile.copies import CopyOp, FillOp
 from tilewright.dialects.tile.gathers import GatherOp
 from tilewright.dialects.tile.structure import AllocOp, ForOp, KernelOp, SyncOp
-from tilewright.dialects.tile.types import BufType
-from tilewright.lowering.tile_to_simt.builder import I32, Builder
+from tilewright.dialects.tile.types import BufType, buffer_type, factors_of_part
+from tilewright.lowering.tile_to_simt.builder import I32, Builder, constant_of
 from tilewright.lowering.tile_to_simt.channels import (
     MBAR_BYTES,
     declare_channels,
@@ -170,6 +170,8 @@ def _alloc(kernel: Kernel, op: AllocOp) -> None:
     if type_.swizzle is not None:
         assert op.offset is not None
         layout, span, rows, panels = panel_of(type_)
+        if type_.sizes[layout.along.data] % span:
+            raise error_at(op, f"tile.alloc: a panel has {span} elements along dim {layout.along.data}, got {type_}")
         array = shared_type([panels, rows, span], element, layout.bytes.data)
         new: Operation = SharedOp(op.offset.value.data, array)
         zero = kernel.builder.constant(0, I32)
@@ -241,10 +243,18 @@ def _raster(kernel: Kernel, op: RasterOp) -> None:
 
 def _slice(kernel: Kernel, op: SliceOp) -> None:
     """A part of a fragment is its registers from an offset on."""
-    builder, part = kernel.builder, op.res.type
+    builder, part, source = kernel.builder, op.res.type, buffer_type(op.source)
+    dims = distribution(op, part)
+    for d, (dim, whole) in enumerate(zip(dims, distribution(op, source), strict=True)):
+        size = part.sizes[d]
+        if not dim.fits(size) or dim.factors(size) != factors_of_part(whole, source.sizes[d], size):
+            raise error_at(op, f"tile.slice: dim {d} of {part} is spread otherwise than that part of {source}")
     offsets: list[SSAValue] = []
-    for offset, size, dim in zip(op.offsets, part.sizes, distribution(op, part), strict=True):
+    for d, (offset, size, dim) in enumerate(zip(op.offsets, part.sizes, dims, strict=True)):
         place = builder.convert(kernel.index(offset), I32)
+        known = constant_of(place)
+        if known is not None and (wrong := op.wrong_offset(d, known)) is not None:
+            raise error_at(op, f"tile.slice: {wrong}")
         local = dim.elements_per_thread(size)
         number = builder.div_unsigned(place, builder.constant(size, I32))
         offsets.append(builder.mul_int(number, builder.constant(local, I32)))

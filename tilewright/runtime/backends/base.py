@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from tilewright.runtime import dtypes
 from tilewright.runtime.arguments import ArgumentKind, TensorArgument, intake
 from tilewright.runtime.backends.torch_tensors import current_streams, torch_argument
 from tilewright.runtime.binding import Layout
+from tilewright.runtime.numerics import expect_possible
 from tilewright.runtime.output_rules import check_output
 from tilewright.runtime.plan import Parameter, Site
 from tilewright.runtime.variants import CompiledEntry
@@ -118,7 +120,8 @@ def scalar_value(argument: TensorArgument) -> int | float:
 def aligned_empty(shape: tuple[int, ...], dtype: str) -> np.ndarray[Any, Any]:
     """An uninitialised NumPy array at an address that `ALIGNMENT` divides."""
     kind = dtypes.element_type(dtype).numpy_dtype()
-    size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
+    size = prod(shape) * kind.itemsize
+    expect_possible(shape, size)
     memory = np.empty(size + ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % ALIGNMENT
     return memory[start : start + size].view(kind).reshape(shape)

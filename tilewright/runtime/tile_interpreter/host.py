@@ -32,7 +32,7 @@ from tilewright.dialects.sym import Expr, dims_of
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType
 from tilewright.runtime.binding import Environment, Layout, Source, normalised, size_steps, solve_sizes
-from tilewright.runtime.numerics import Array, storage_dtype
+from tilewright.runtime.numerics import Array, expect_possible, storage_dtype
 from tilewright.runtime.tile_interpreter.kernel import interpret
 
 SCRATCH_BASE = 256
@@ -149,6 +149,7 @@ class _Call:
         dtype = storage_dtype(cast("TensorType[Attribute]", value.type).element_type)
         sizes = dims_of(value.type) if dims is None else dims
         shape = tuple(d.evaluate(self.environment.values) for d in sizes)
+        expect_possible(shape, prod(shape) * dtype.itemsize)
         if dtype.kind == "b":
             return np.ones(shape, dtype)
         # 0xFF in every byte is NaN in each float type.

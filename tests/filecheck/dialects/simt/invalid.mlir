@@ -416,3 +416,40 @@ simt.kernel @k(%p: !simt.global<f32>) threads 32 smem 0 grid [1] {
   // expected-error@+1 {{width must be one of (1, 2, 4, 8, 16), got 3}}
   %n = simt.misaligned %p[%z] width 3
 }
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f32>) threads 32 smem 0 grid [1] {
+  %r = simt.regs.alloc : !simt.regs<[4], f32>
+  %c = arith.constant 1 : i32
+  // expected-error@+1 {{width 4 at register 1 leaves dim 0 of !simt.regs<[4], f32>}}
+  simt.load %p[%c] into %r[%c] width 4
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f32>) threads 32 smem 0 grid [1] {
+  %r = simt.regs.alloc : !simt.regs<[2, 8], f32>
+  %c = arith.constant 2 : i32
+  // expected-error@+1 {{register 2 is not in dim 0 of !simt.regs<[2, 8], f32>}}
+  simt.store %r[%c, %c] to %p[%c] width 4
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f32>) threads 32 smem 0 grid [1] {
+  %r = simt.regs.alloc : !simt.regs<[4], f32>
+  %c = arith.constant -1 : i32
+  // expected-error@+1 {{register -1 is not in dim 0 of !simt.regs<[4], f32>}}
+  simt.load %p[%c] into %r[%c] width 1
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f32>) threads 32 smem 0 grid [1] {
+  %r = simt.regs.alloc : !simt.regs<[4], f32>
+  %c = arith.constant 0 : i32
+  %m = arith.constant true
+  // expected-error@+1 {{expected a constant of type f32 after else, got 1 : i32}}
+  simt.load %p[%c] into %r[%c] width 4 if %m else 1 : i32
+}

@@ -305,3 +305,30 @@ tile.kernel @k(%x: !tile.buf<[8], bf16, global>) grid (%i) = [1] {
   // expected-error@+1 {{via cp.async fills with zero, got 1.000000e+00 : bf16}}
   tile.copy %x to %s bounds [clip] other 1.0 : bf16 via cp.async width 8
 }
+
+// -----
+
+tile.kernel @k() grid (%i) = [1] {
+  %o = sym.apply -4
+  %f = tile.alloc : !tile.buf<[8], f32, fragment>
+  // expected-error@+1 {{expected an offset along dim 0 that is a multiple of 4 from 0 to 4, got -4}}
+  %p = tile.slice %f[%o] : !tile.buf<[4], f32, fragment>
+}
+
+// -----
+
+tile.kernel @k() grid (%i) = [1] {
+  %o = sym.apply 2
+  %f = tile.alloc : !tile.buf<[8], f32, fragment>
+  // expected-error@+1 {{expected an offset along dim 0 that is a multiple of 4 from 0 to 4, got 2}}
+  %p = tile.slice %f[%o] : !tile.buf<[4], f32, fragment>
+}
+
+// -----
+
+tile.kernel @k() grid (%i) = [1] {
+  %o = sym.apply 8
+  %f = tile.alloc : !tile.buf<[8], f32, fragment>
+  // expected-error@+1 {{expected an offset along dim 0 that is a multiple of 4 from 0 to 4, got 8}}
+  %p = tile.slice %f[%o] : !tile.buf<[4], f32, fragment>
+}
