@@ -474,3 +474,23 @@ def test_a_launch_passes_the_elements_that_the_kernel_takes(given: str, formal: 
     assert formal in LATE
     with pytest.raises(TilewrightError, match=f"argument 0 of @k: {message}"):
         late(f"%q = host.alloc : {given}\n  host.launch @k(%q)")
+
+
+def test_a_stride_that_a_predicate_fixes_is_a_number_in_those_after_it() -> None:
+    asked = predicates(planned(SYMBOLS + COPY + HOST), "vector32")
+    assert "x_s1 == 1" in asked
+    assert any("x_s0" in each and "2147483647" in each for each in asked), asked
+    assert [each for each in asked if "x_s1" in each] == ["x_s1 == 1"]
+
+
+def test_what_one_schedule_asks_is_no_fact_for_the_next() -> None:
+    """With rows of up to 64 elements 32 bits are enough; of any others the case that walks them has to ask."""
+    text = SYMBOLS.replace("{min = 1}", "{max = 1000}") + COPY.replace("x_s0, x_s1", "N, 1").replace("x_s0", "N") + HOST
+    text = text.replace("  host.launch @k(%x, %y)\n", """  host.dispatch {
+    case "short" when [N <= 64] { host.launch @k(%x, %y) assumes [N <= 64] }
+    case "long" { host.launch @k(%x, %y) }
+  }
+""")  # fmt: skip
+    module = planned(text)
+    assert predicates(module, "short/general32") == ["N <= 64"]
+    assert any("2147483647" in each for each in predicates(module, "long/general32"))
