@@ -154,6 +154,16 @@ def hopper(body: str, memory: str = TILE) -> str:
     return kernel("%o = sym.apply 0 " + body, f"%x: {memory}", threads=128)
 
 
+def warp_product(element: str, threads: list[int]) -> str:
+    """A product of two slots on matrix instructions of warps, into a fragment over these threads."""
+    slots = ", ".join([f"!tile.buf<[64, 32], {element}, shared, #tile.swizzled<64, 1>>"] * 2)
+    return (
+        fragment("acc", [64, 64], threads, [threads[1], 1])
+        + f"%c = tile.channel at [0, 8192] : !tile.channel<1, {slots}> %a, %b = tile.receive %c "
+        + "tile.mma (d0, d1, d2) %a[d0, d2], %b[d1, d2] into %acc[d0, d1] inst mma.sync"
+    )
+
+
 ERRORS |= {
     "a swizzled buffer apart from a channel": (
         hopper(f"%s = tile.alloc at 0 : {SLOT} tile.copy %x[%o, %o] to %s bounds [proved, proved] via tma"),
@@ -225,6 +235,34 @@ ERRORS |= {
             + "tile.mma (d0, d1, d2) %a[d0, d2], %b[d2, d1] into %acc[d0, d1] inst wgmma"
         ),
         "tile.mma: inst wgmma takes bf16 or f16, got f32",
+    ),
+    "matrix instructions of warps on buffers": (
+        hopper(
+            product(
+                f"%a = tile.alloc at 0 : {PLAIN} ",
+                f"%b = tile.alloc at 8192 : {PLAIN} ",
+                fragment("c", [64, 64], [16, 8], [8, 1]),
+            ).replace("inst fma", "inst mma.sync")
+        ),
+        "tile.mma: inst mma.sync takes its operands from swizzled shared memory; run choose-mma",
+    ),
+    "matrix instructions of warps on f32": (
+        hopper(warp_product("f32", [16, 8])),
+        "tile.mma: inst mma.sync takes bf16 or f16, got f32",
+    ),
+    "accumulators that no matrix instruction of warps makes": (
+        hopper(warp_product("bf16", [16, 8])),
+        "tile.mma: inst mma.sync: accumulators lie otherwise than its fragments: "
+        "!tile.buf<[64, 64], f32, fragment, #tile.distributed<threads [16, 8] strides [8, 1] vector [1, 1]>>",
+    ),
+    "a part of a slot, moved by threads": (
+        hopper(
+            channel(
+                SLOT,
+                fragment("f", [64, 64], [16, 8], [8, 1], "bf16") + "tile.copy %f to %s[%o, %o] via thread width 1",
+            )
+        ),
+        f"a copy by threads moves a slot as a whole, got offsets into {SLOT}",
     ),
 }
 
