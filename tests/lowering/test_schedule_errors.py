@@ -226,6 +226,15 @@ ERRORS |= {
         ),
         "tile.mma: inst wgmma adds to whole accumulators, got a part of a fragment",
     ),
+    "matrix instructions with columns first": (
+        hopper(
+            fragment("acc", [64, 64], [16, 8], [8, 1])
+            + f"%c = tile.channel at [0, 8192] barriers 16384 : !tile.channel<1, {SLOT}, {SLOT}> "
+            + "%a, %b = tile.receive %c "
+            + "tile.mma (d0, d1, d2) %a[d0, d2], %b[d2, d1] into %acc[d1, d0] inst wgmma"
+        ),
+        "tile.mma: inst wgmma adds to one dim of rows, then one of columns, over one summed dim",
+    ),
     "matrix instructions on f32": (
         hopper(
             fragment("acc", [64, 64], [16, 8], [8, 1])
