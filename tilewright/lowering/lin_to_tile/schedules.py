@@ -331,7 +331,7 @@ def _warp_contraction(
     schedule always serves."""
     mapped = tuple(dict.fromkeys(request.space.contraction.ins))
     dense = _dense_results(request)
-    layouts = [] if dense is None else [(name, (*when, *dense)) for name, when in _mapped_layouts(request)]
+    layouts = [(name, (*when, *dense)) for name, when in _mapped_layouts(request)]
     pairs = _mapped_layouts(request, tile_sizes.PAIR_BYTES)
     aligned, others = (
         _warp_kernels(request, suffix, sizes, tiles, rows[-1], columns[-1])
@@ -353,16 +353,13 @@ def _warp_contraction(
     return found
 
 
-def _dense_results(request: Request) -> list[Relation] | None:
-    """What makes results contiguous along their last dims, beyond the facts; None if some is not.
+def _dense_results(request: Request) -> list[Relation]:
+    """What makes results contiguous along their last dims, beyond the facts.
 
     With 128 accumulators a thread there are no registers left for 64-bit multiples of a stride that may be anything.
     """
     relations = [Relation(t.strides[-1], "==", Expr.const(1)) for _, t in request.outputs if t.strides]
-    answers = [request.facts.prove(r) for r in relations]
-    if Answer.DISPROVED in answers:
-        return None
-    return [r for r, a in zip(relations, answers, strict=True) if a is not Answer.PROVED]
+    return [r for r in relations if request.facts.prove(r) is not Answer.PROVED]
 
 
 def _warp_kernels(
