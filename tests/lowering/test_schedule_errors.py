@@ -127,6 +127,18 @@ ERRORS = {
         ),
         "tile.copy: unaligned stores need 8 threads along a row, got 4",
     ),
+    "ends of a row of two panels": (
+        kernel(
+            "%ch = tile.channel at [0] : !tile.channel<1, !tile.buf<[8, 128], bf16, shared, #tile.swizzled<128, 1>>> "
+            "%s = tile.acquire %ch tile.publish %ch %r = tile.receive %ch tile.copy %r to %x bounds [clip, clip] via "
+            "thread width 8 unaligned dist #tile.distributed<threads [8, 16] strides [16, 1] vector [1, 8]> "
+            "tile.release %ch",
+            "%x: !tile.buf<[8, 128], bf16, global, #tile.strided<[128, 1]>>",
+            threads=128,
+        ),
+        "tile.copy: unaligned stores read rows of one panel, got "
+        "!tile.buf<[8, 128], bf16, shared, #tile.swizzled<128, 1>>",
+    ),
     "an offset beyond the index type": (
         kernel(
             "%o = sym.apply 3000000000 "

@@ -277,12 +277,12 @@ def readable_unaligned(copy: CopyOp, axis: int, scopes: KernelScopes) -> bool:
 
 def storable_unaligned(copy: CopyOp, axis: int, scopes: KernelScopes, width: int) -> bool:
     """Whether a copy from a slot to global memory may store words of `width` elements that are aligned there: chunks of
-    16 bytes of the slot's rows are read whole, and shifted. Rows must be contiguous, on either side."""
+    16 bytes of the slot's rows are read whole, and shifted. Rows must be contiguous, on either side: of one panel."""
     type_, slot = buf(copy.target), buf(copy.source)
     if copy.spaces != ("shared", "global") or type_.strides is None or copy.source_offsets:
         return False
-    contiguous = slot.swizzle is not None and slot.swizzle.along.data == axis
-    size = bytes_of(type_.element)
+    swizzle, size = slot.swizzle, bytes_of(type_.element)
+    contiguous = swizzle is not None and swizzle.along.data == axis and slot.sizes[axis] * size == swizzle.bytes.data
     return (
         contiguous
         and size < min(UNALIGNED_BYTES)

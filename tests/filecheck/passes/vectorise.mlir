@@ -146,6 +146,23 @@ tile.kernel @short_rows(%y: !tile.buf<[M, N], bf16, global, #tile.strided<[x_s0,
   tile.release %staged
 }
 
+// Nor do the words of a row go on in the next panel: it lies elsewhere.
+// CHECK-LABEL: tile.kernel @two_panels
+// CHECK: tile.copy %full to %y[%m0, %n0] bounds [clip, clip] dist
+tile.kernel @two_panels(%y: !tile.buf<[M, N], bf16, global, #tile.strided<[x_s0, 1]>>) grid (%i, %j) = [M ceildiv 64, N ceildiv 128] {
+  %m0 = sym.apply 64*i where i = %i
+  %n0 = sym.apply 128*i where i = %j
+  %staged = tile.channel : !tile.channel<1, !tile.buf<[64, 128], bf16, shared, #tile.swizzled<128, 1>>>
+  %free = tile.acquire %staged
+  %t = tile.alloc : !tile.buf<[64, 128], bf16, fragment>
+  tile.fill %t with 0.0 : bf16
+  tile.copy %t to %free
+  tile.publish %staged
+  %full = tile.receive %staged
+  tile.copy %full to %y[%m0, %n0] bounds [clip, clip]
+  tile.release %staged
+}
+
 // Two doubles are 16 bytes, but two of the bytes beside them are no word that could be shifted.
 // CHECK-LABEL: tile.kernel @bytes_beside_doubles
 // CHECK: tile.copy %x[%n0] to %t bounds [clip] other 0.000000e+00 : f64 width 2{{$}}
