@@ -472,3 +472,32 @@ def test_a_row_a_thread_is_stored_in_words_wherever_it_begins() -> None:
     assert run(lowered(WORDS), {"s": 67}, [x, y]).diagnostics == []
     np.testing.assert_array_equal(y.reshape(8, 67)[:, :64], x.reshape(8, 64))
     assert (y.reshape(8, 67)[:, 64:] == -1).all()
+
+
+HALF_WORDS = """
+sym.symbol @s {{source = "stride"}}
+sym.symbol @N
+tile.kernel @halves(%x: !tile.buf<[8, N], bf16, global, #tile.strided<[s, 1]>>, \
+%y: !tile.buf<[8, 64], bf16, global, #tile.strided<[64, 1]>>) \
+grid (%i) = [1] threads 64 index_width 32 {{
+  %zero = sym.apply 0
+  %s = tile.alloc at 0 : !tile.buf<[8, 64], bf16, shared, #tile.strided<[64, 1]>>
+  tile.copy %x[%zero, %zero] to %s bounds [proved, clip] other 0.0 : bf16 via thread width 4 store_width 8 unaligned \
+dist {spread}
+  tile.sync
+  %t = tile.alloc : !tile.buf<[8, 64], bf16, fragment, {spread}>
+  tile.copy %s to %t via thread width 8
+  tile.copy %t to %y bounds [proved, proved] via thread width 8
+}}
+""".format(spread="#tile.distributed<threads [8, 8] strides [8, 1] vector [1, 8]>")
+
+
+@pytest.mark.parametrize("n", [3, 61, 64])
+def test_unaligned_loads_may_be_narrower_than_the_stores(n: int) -> None:
+    """A thread reads its 8 elements as two words of 4, of which each may end outside of the row."""
+    x = np.arange(8 * 67).astype(ml_dtypes.bfloat16)
+    y = np.full(8 * 64, -1, x.dtype)
+    assert run(lowered(HALF_WORDS), {"s": 67, "N": n}, [x, y]).diagnostics == []
+    expected = x.reshape(8, 67)[:, :64].copy()
+    expected[:, n:] = 0
+    np.testing.assert_array_equal(y.reshape(8, 64), expected)
