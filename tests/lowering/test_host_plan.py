@@ -110,6 +110,34 @@ def test_claims_of_the_kernels_types_are_guarded():
     assert {"y_s0 == N", "y_s1 == 1"} <= set(guards(planned(SYMBOLS + COPY + HOST)))
 
 
+def test_a_claim_that_several_cases_make_is_guarded_once():
+    made = guards(planned(SYMBOLS + COPY + NESTED, max_variants=1))
+    assert [made.count(claim) for claim in ("y_s0 == N", "y_s1 == 1")] == [1, 1]
+
+
+CHOSEN = HOST.replace(
+    "  host.launch @k(%x, %y)\n",
+    """
+  %c = host.dispatch -> tensor<?x?xf32, #sym.dims<M, N>> {
+    case "given" when [N >= 8] {
+      host.yield %x
+    }
+    case "copied" {
+      %s = host.alloc : tensor<?x?xf32, #sym.dims<M, N>>
+      host.launch @k(%x, %s)
+      host.yield %s
+    }
+  }
+  host.launch @k(%c, %y)
+""",
+)
+
+
+def test_a_chosen_tensor_without_names_for_its_strides_counts_as_contiguous():
+    """The kernel, which was made for the strides of x, is launched only where these are so too."""
+    assert {"N == x_s0", "1 == x_s1"} <= set(guards(planned(SYMBOLS + COPY + CHOSEN)))
+
+
 def test_four_variants_best_first_the_last_for_everything():
     module = planned(SYMBOLS + COPY + HOST)
     assert case_names(module) == ["vector32", "general32", "vector64", "general64"]

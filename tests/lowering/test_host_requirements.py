@@ -152,3 +152,22 @@ func.func @main(%x : {m}, %y : {n}) -> {n} {{
     settled, _ = settle(function, entry_requirements(module, function))
     (guard,) = [each.requirement for each in settled if each.answer is not Answer.PROVED]
     assert guard.message == "M == N: required by the program (p.mlir:4:3)"
+
+
+def test_what_is_no_tensor_has_no_size_that_could_be_negative():
+    vector = "tensor<?xf32, #sym.dims<M - N>>"
+    text = f"""sym.symbol @M
+sym.symbol @N
+func.func @main(%x : tensor<?x?xf32, #sym.dims<M, N>>) -> {vector} {{
+  %c = arith.constant 1.0 : f32
+  %r = lin.generic (i) ins(%c : f32) out[i] : {vector} {{
+  ^bb0(%v: f32):
+    lin.yield %v : f32
+  }}
+  func.return %r : {vector}
+}}"""
+    module = parse_module(text, "p.mlir", make_context())
+    function = next(op for op in module.ops if isinstance(op, func.FuncOp))
+    settled, _ = settle(function, entry_requirements(module, function))
+    (guard,) = [each.requirement for each in settled if each.answer is not Answer.PROVED]
+    assert guard.message == "M - N: expected a size of a result of at least 0"

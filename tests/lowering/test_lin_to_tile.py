@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
 
 from tests.passes.support import CONTEXT, parse
+from tests.passes.tile.support import Lowering
 from tilewright.api import frontend as tw
 from tilewright.api.build import build_module
 from tilewright.api.tensor import Tensor
@@ -90,6 +92,48 @@ def test_rows_that_are_known_to_be_short_stay_on_chip() -> None:
 def test_rows_that_are_known_to_be_long_are_walked() -> None:
     (long,) = tw.symbols("L", min=tiles.ON_CHIP_CAPACITY + 1)
     assert list(kernels(tiled(tw.softmax(take(M, long))))) == ["main_0_looping"]
+
+
+def test_a_walk_computes_a_result_once_that_a_result_before_it_reads() -> None:
+    x, y = "tensor<?x?xf32, #sym.dims<M, N>>", "tensor<?xf32, #sym.dims<M>>"
+    text = f"""
+    sym.symbol @M
+    sym.symbol @N {{min = {tiles.ON_CHIP_CAPACITY + 1}}}
+    func.func @main(%x: {x}) -> ({x}, {x}) {{
+      %p, %q = lin.group ins(%x : {x}) -> {x}, {x} {{
+      ^bb0(%v: {x}):
+        %sum = lin.generic (i, j) ins(%v[i, j] : {x}) out[i] combine sum : {y} {{
+        ^bb1(%a: f32):
+          lin.yield %a : f32
+        }}
+        %rest = lin.generic (i, j) ins(%v[i, j] : {x}, %sum[i] : {y}) out[i, j] : {x} {{
+        ^bb2(%a: f32, %b: f32):
+          %r = arith.subf %a, %b : f32
+          lin.yield %r : f32
+        }}
+        %least = lin.generic (i, j) ins(%rest[i, j] : {x}) out[i, j] : {x} {{
+        ^bb3(%a: f32):
+          %r = arith.negf %a : f32
+          lin.yield %r : f32
+        }}
+        lin.yield %least, %rest : {x}, {x}
+      }}
+      func.return %p, %q : {x}, {x}
+    }}
+    """
+    (kernel,) = kernels(tiled(text)).values()
+    assert count(kernel, arith.SubfOp) == 1
+    Lowering(text).assert_right({"M": 2, "N": tiles.ON_CHIP_CAPACITY + 1})
+
+
+@pytest.mark.parametrize(("reduce", "op"), [(tw.reduce_max, arith.MaxUIOp), (tw.reduce_min, arith.MinUIOp)])
+def test_truth_values_that_are_walked_count_as_unsigned(reduce: Callable[..., Tensor], op: type) -> None:
+    """As signed numbers of one bit, true would be the lesser."""
+    program = reduce(take(M, tiles.ON_CHIP_CAPACITY + 1, dtype="bool"), 1)
+    (kernel,) = kernels(tiled(program)).values()
+    assert count(kernel, ForOp) == 1
+    assert count(kernel, op) == 1
+    Lowering(program).assert_right({"M": 3})
 
 
 def test_short_rows_share_a_block_as_far_as_there_are_rows() -> None:

@@ -251,6 +251,38 @@ def test_sizes_that_are_numbers() -> None:
     assert decide(operand(405, 409), operand(409, 416), text)[1] == ["pad0", "tile64x64"]
 
 
+def kernels_of(text: str, arch: str) -> set[str]:
+    """The names of the kernels that a plan may launch."""
+    return {site.kernel for site in entry(text, arch).plan.sites}
+
+
+def test_numbers_that_rule_out_copies_and_tiles() -> None:
+    """A copy takes longer than so small a product; two thirds of a large tile would be empty."""
+    small = product(m="32", n="32", k="33")
+    assert kernels_of(small, "sm_90a") == {"main_0_tile64x64", "main_0_small"}
+    assert kernels_of(small, "sm_80") == {"main_0_warps64x64", "main_0_warps64x64_any"}
+
+
+def test_a_product_of_scratch_into_scratch_is_known_to_be_aligned() -> None:
+    """The second of three products needs no other kernel than that for copies of 16 bytes."""
+    square = tensor("64", "64")
+    text = f"""
+func.func @main(%a: {square}) -> {square} {{
+  %p = lin.matmul %a, %a : {square}, {square} -> {square}
+  %q = lin.matmul %p, %p : {square}, {square} -> {square}
+  %r = lin.matmul %q, %a : {square}, {square} -> {square}
+  func.return %r : {square}
+}}
+"""
+    assert kernels_of(text, "sm_80") == {
+        "main_0_warps64x64",
+        "main_0_warps64x64_any",
+        "main_1_warps64x64",
+        "main_2_warps64x64",
+        "main_2_warps64x64_any",
+    }
+
+
 def test_an_operand_that_is_read_twice_is_copied_once() -> None:
     square = tensor("M", "M")
     text = f"""{SYMBOLS}
@@ -328,6 +360,39 @@ def test_scratch_is_padded_where_a_product_reads_it(arch: str, grouped: bool, mu
     halves, _, turned, _ = function.body.block.ops
     assert row_multiple(halves.results[0], arch) == multiple
     assert row_multiple(turned.results[0], arch) == 1
+
+
+OWN_OPERAND = """
+func.func @main(%v: {v}, %b: {b}) -> {c} {{
+  %r = lin.group ins(%v, %b : {v}, {b}) -> {c} {{
+  ^bb0(%p: {v}, %q: {b}):
+    %h = lin.generic (i) ins(%p[i] : {v}) out[i] : {v} {{
+    ^bb1(%x: bf16):
+      %n = arith.negf %x : bf16
+      lin.yield %n : bf16
+    }}
+    %s = lin.generic (i, j, k) ins(%h[i] : {v}, %q[k, j] : {b}) out[i, j] combine sum : {c} {{
+    ^bb2(%x: bf16, %y: bf16):
+      %f = arith.extf %x : bf16 to f32
+      %g = arith.extf %y : bf16 to f32
+      %m = arith.mulf %f, %g : f32
+      lin.yield %m : f32
+    }}
+    lin.yield %s : {c}
+  }}
+  func.return %r : {c}
+}}
+"""
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
+def test_an_operand_that_its_own_kernel_makes_is_in_no_memory_to_copy_from(arch: str) -> None:
+    types = {"v": tensor("M"), "b": tensor("K", "N"), "c": tensor("M", "N", element="f32")}
+    text = SYMBOLS + OWN_OPERAND.format(**types)
+    assert not any("tile" in name or "_nn" in name for name in kernels_of(text, arch))
+    v, b = whole(33), whole(50, 40)
+    (got,) = interpret_host(entry(text, arch).planned[0], "main", [v, b])
+    np.testing.assert_array_equal(got, -v.astype(np.float32)[:, None] * b.astype(np.float32).sum(0))
 
 
 def test_an_operand_that_is_read_at_computed_positions_leaves_the_product_to_the_threads() -> None:

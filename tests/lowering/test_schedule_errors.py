@@ -127,6 +127,18 @@ ERRORS = {
         ),
         "tile.copy: unaligned stores need 8 threads along a row, got 4",
     ),
+    "ends of a row of two panels": (
+        kernel(
+            "%ch = tile.channel at [0] : !tile.channel<1, !tile.buf<[8, 128], bf16, shared, #tile.swizzled<128, 1>>> "
+            "%s = tile.acquire %ch tile.publish %ch %r = tile.receive %ch tile.copy %r to %x bounds [clip, clip] via "
+            "thread width 8 unaligned dist #tile.distributed<threads [8, 16] strides [16, 1] vector [1, 8]> "
+            "tile.release %ch",
+            "%x: !tile.buf<[8, 128], bf16, global, #tile.strided<[128, 1]>>",
+            threads=128,
+        ),
+        "tile.copy: unaligned stores read rows of one panel, got "
+        "!tile.buf<[8, 128], bf16, shared, #tile.swizzled<128, 1>>",
+    ),
     "an offset beyond the index type": (
         kernel(
             "%o = sym.apply 3000000000 "
@@ -152,6 +164,16 @@ def channel(slot: str, body: str, stages: int = 1, barriers: str = "") -> str:
 def hopper(body: str, memory: str = TILE) -> str:
     """A kernel of 128 threads, an argument %x, and an index %o of 0."""
     return kernel("%o = sym.apply 0 " + body, f"%x: {memory}", threads=128)
+
+
+def warp_product(element: str, threads: list[int]) -> str:
+    """A product of two slots on matrix instructions of warps, into a fragment over these threads."""
+    slots = ", ".join([f"!tile.buf<[64, 32], {element}, shared, #tile.swizzled<64, 1>>"] * 2)
+    return (
+        fragment("acc", [64, 64], threads, [threads[1], 1])
+        + f"%c = tile.channel at [0, 8192] : !tile.channel<1, {slots}> %a, %b = tile.receive %c "
+        + "tile.mma (d0, d1, d2) %a[d0, d2], %b[d1, d2] into %acc[d0, d1] inst mma.sync"
+    )
 
 
 ERRORS |= {
@@ -241,6 +263,15 @@ ERRORS |= {
         ),
         "tile.mma: inst wgmma adds to whole accumulators, got a part of a fragment",
     ),
+    "matrix instructions with columns first": (
+        hopper(
+            fragment("acc", [64, 64], [16, 8], [8, 1])
+            + f"%c = tile.channel at [0, 8192] barriers 16384 : !tile.channel<1, {SLOT}, {SLOT}> "
+            + "%a, %b = tile.receive %c "
+            + "tile.mma (d0, d1, d2) %a[d0, d2], %b[d2, d1] into %acc[d1, d0] inst wgmma"
+        ),
+        "tile.mma: inst wgmma adds to one dim of rows, then one of columns, over one summed dim",
+    ),
     "matrix instructions on f32": (
         hopper(
             fragment("acc", [64, 64], [16, 8], [8, 1])
@@ -250,6 +281,34 @@ ERRORS |= {
             + "tile.mma (d0, d1, d2) %a[d0, d2], %b[d2, d1] into %acc[d0, d1] inst wgmma"
         ),
         "tile.mma: inst wgmma takes bf16 or f16, got f32",
+    ),
+    "matrix instructions of warps on buffers": (
+        hopper(
+            product(
+                f"%a = tile.alloc at 0 : {PLAIN} ",
+                f"%b = tile.alloc at 8192 : {PLAIN} ",
+                fragment("c", [64, 64], [16, 8], [8, 1]),
+            ).replace("inst fma", "inst mma.sync")
+        ),
+        "tile.mma: inst mma.sync takes its operands from swizzled shared memory; run choose-mma",
+    ),
+    "matrix instructions of warps on f32": (
+        hopper(warp_product("f32", [16, 8])),
+        "tile.mma: inst mma.sync takes bf16 or f16, got f32",
+    ),
+    "accumulators that no matrix instruction of warps makes": (
+        hopper(warp_product("bf16", [16, 8])),
+        "tile.mma: inst mma.sync: accumulators lie otherwise than its fragments: "
+        "!tile.buf<[64, 64], f32, fragment, #tile.distributed<threads [16, 8] strides [8, 1] vector [1, 1]>>",
+    ),
+    "a part of a slot, moved by threads": (
+        hopper(
+            channel(
+                SLOT,
+                fragment("f", [64, 64], [16, 8], [8, 1], "bf16") + "tile.copy %f to %s[%o, %o] via thread width 1",
+            )
+        ),
+        f"a copy by threads moves a slot as a whole, got offsets into {SLOT}",
     ),
 }
 

@@ -413,3 +413,91 @@ def test_a_reduction_across_warps_needs_its_scratch() -> None:
     )
     text = kernel_text("row_sum").replace("tile.buf<[8, 4], f32, shared", "tile.buf<[4, 4], f32, shared")
     assert "expected a scratch of at least 32 elements, got 16" in failure(text).message
+
+
+TURNS = """
+tile.kernel @turns(%x: {matrix}, %y: {matrix}) grid (%i) = [1] threads 128 index_width 32 {{
+  %zero = sym.apply 0
+  %ring = tile.channel at [0] : !tile.channel<1, !tile.buf<[16, 64], bf16, shared, #tile.swizzled<128, 1>>>
+  tile.for %k = 0 to 64 step 16 {{
+    %free = tile.acquire %ring
+    tile.copy %x[%k, %zero] to %free bounds [proved, proved] via cp.async width 8 store_width 8 {by_rows}
+    tile.publish %ring
+    %full = tile.receive %ring
+    tile.copy %full to %y[%k, %zero] bounds [proved, proved] via thread width 8 store_width 8 {by_columns}
+    tile.release %ring
+  }}
+}}
+""".format(
+    matrix="!tile.buf<[64, 64], bf16, global, #tile.strided<[64, 1]>>",
+    by_rows="dist #tile.distributed<threads [16, 8] strides [8, 1] vector [1, 8]>",
+    by_columns="dist #tile.distributed<threads [16, 8] strides [1, 16] vector [1, 8]>",
+)
+
+
+def test_a_slot_is_filled_again_when_all_threads_have_read_it() -> None:
+    """Nothing else stands between the reads of one turn and the copies of the next, which are other threads'."""
+    kernel = lowered(TURNS)
+    x, y = (np.arange(first, first + 64 * 64).astype(ml_dtypes.bfloat16) for first in (0, 1))
+    assert run(kernel, {}, [x, y]).diagnostics == []
+    np.testing.assert_array_equal(y, x)
+    before, _ = [op for op in kernel.walk() if isinstance(op, BarrierOp)]
+    before.detach()
+    assert {d.kind for d in run(kernel, {}, [x, y]).diagnostics} == {"race"}
+
+
+WORDS = """
+sym.symbol @s {{source = "stride"}}
+tile.kernel @words(%x: {rows}<[64, 1]>>, %y: {rows}<[s, 1]>>) grid (%i) = [1] threads 64 index_width 32 {{
+  %zero = sym.apply 0
+  %ring = tile.channel at [0] : !tile.channel<1, !tile.buf<[8, 64], bf16, shared, #tile.swizzled<128, 1>>>
+  %free = tile.acquire %ring
+  %t = tile.alloc : !tile.buf<[8, 64], bf16, fragment, {spread}>
+  tile.copy %x[%zero, %zero] to %t bounds [proved, proved] via thread width 8
+  tile.copy %t to %free via thread width 8
+  tile.publish %ring
+  %full = tile.receive %ring
+  tile.copy %full to %y bounds [proved, proved] via thread width 8 store_width 8 unaligned dist {spread}
+  tile.release %ring
+}}
+""".format(
+    rows="!tile.buf<[8, 64], bf16, global, #tile.strided",
+    spread="#tile.distributed<threads [8, 8] strides [8, 1] vector [1, 8]>",
+)
+
+
+def test_a_row_a_thread_is_stored_in_words_wherever_it_begins() -> None:
+    x = np.arange(8 * 64).astype(ml_dtypes.bfloat16)
+    y = np.full(8 * 67, -1, x.dtype)
+    assert run(lowered(WORDS), {"s": 67}, [x, y]).diagnostics == []
+    np.testing.assert_array_equal(y.reshape(8, 67)[:, :64], x.reshape(8, 64))
+    assert (y.reshape(8, 67)[:, 64:] == -1).all()
+
+
+HALF_WORDS = """
+sym.symbol @s {{source = "stride"}}
+sym.symbol @N
+tile.kernel @halves(%x: !tile.buf<[8, N], bf16, global, #tile.strided<[s, 1]>>, \
+%y: !tile.buf<[8, 64], bf16, global, #tile.strided<[64, 1]>>) \
+grid (%i) = [1] threads 64 index_width 32 {{
+  %zero = sym.apply 0
+  %s = tile.alloc at 0 : !tile.buf<[8, 64], bf16, shared, #tile.strided<[64, 1]>>
+  tile.copy %x[%zero, %zero] to %s bounds [proved, clip] other 0.0 : bf16 via thread width 4 store_width 8 unaligned \
+dist {spread}
+  tile.sync
+  %t = tile.alloc : !tile.buf<[8, 64], bf16, fragment, {spread}>
+  tile.copy %s to %t via thread width 8
+  tile.copy %t to %y bounds [proved, proved] via thread width 8
+}}
+""".format(spread="#tile.distributed<threads [8, 8] strides [8, 1] vector [1, 8]>")
+
+
+@pytest.mark.parametrize("n", [3, 61, 64])
+def test_unaligned_loads_may_be_narrower_than_the_stores(n: int) -> None:
+    """A thread reads its 8 elements as two words of 4, of which each may end outside of the row."""
+    x = np.arange(8 * 67).astype(ml_dtypes.bfloat16)
+    y = np.full(8 * 64, -1, x.dtype)
+    assert run(lowered(HALF_WORDS), {"s": 67, "N": n}, [x, y]).diagnostics == []
+    expected = x.reshape(8, 67)[:, :64].copy()
+    expected[:, n:] = 0
+    np.testing.assert_array_equal(y.reshape(8, 64), expected)

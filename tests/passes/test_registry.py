@@ -63,6 +63,13 @@ def test_loading_a_pass_that_is_not_there_is_a_clean_error() -> None:
     assert PassEntry("make-tea", "tilewright.passes.cse", "MakeTeaPass").summary() == ""
 
 
+def test_a_summary_is_not_looked_for_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A class that a module imports from another folder: listing passes would have to load that."""
+    (tmp_path / "teapot.py").write_text("from tilewright.passes.cse import CsePass\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert PassEntry("cse", "teapot", "CsePass").summary() == ""
+
+
 def test_listing_passes_imports_no_xdsl() -> None:
     code = (
         "import sys\n"

@@ -108,11 +108,8 @@ class _Planner:
             guards = [g for launch in _launches(op) for g in self._argument_guards(launch)]
             dispatch = self._dispatch(op)
             dispatch.location = op.location
-            known = set[Relation]()
             for guard in guards:
-                if guard.relation.data not in known:
-                    block.insert_op_before(guard, op)
-                    known.add(guard.relation.data)
+                block.insert_op_before(guard, op)
             block.insert_op_before(dispatch, op)
             if isinstance(op, DispatchOp) and op.res is not None and dispatch.res is not None:
                 dispatch.res.name_hint = op.res.name_hint

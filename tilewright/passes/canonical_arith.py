@@ -34,11 +34,12 @@ def width_of(type_: Attribute) -> int | None:
 
 def constant_integer(value: SSAValue) -> int | None:
     """The signed integer that a value is, if an `arith.constant` of integer or index type defines it."""
-    if isinstance(value, OpResult) and isinstance(value.op, arith.ConstantOp):
-        attribute = value.op.value
-        if isinstance(attribute, IntegerAttr) and (width := width_of(value.type)) is not None:
-            return wrap(attribute.value.data, width)
-    return None
+    op = value.owner
+    if not isinstance(op, arith.ConstantOp) or not isinstance(op.value, IntegerAttr):
+        return None
+    width = width_of(value.type)
+    assert width is not None  # it is the attribute's type
+    return wrap(op.value.value.data, width)
 
 
 def constant_float(value: SSAValue) -> float | None:

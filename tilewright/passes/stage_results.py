@@ -78,19 +78,18 @@ class StageResultsPass(TilewrightPass):
         by_warps = mma.inst is not None and mma.inst.data == "mma.sync"
         axis = mma.operand_dims[2].index(own[0] if by_warps else own[1])
         columns = dims.dims[mma.acc][axis]
+        assert columns is not None  # there are several
         size = buf(mma.acc).sizes[axis]
         width = warp_grid(mma.sizes[own[0]] or 0, mma.sizes[own[1]] or 0)[0] * WARP_TILE if by_warps else self.columns
-        why = self._refusal(tail, columns, size, width)
-        if why is not None or columns is None:
+        why = self._refusal(tail, size, width)
+        if why is not None:
             remark(mma, self.name, f"the epilogue is left whole: {why}")
             return
         if not by_warps:
             tail = self._load_early(tail, loop, dims, columns)
         _Cut(kernel, mma, tail, dims, scopes, columns, min(width, size), "rows" if by_warps else "columns").run()
 
-    def _load_early(
-        self, tail: list[Operation], loop: Operation, dims: IterationDims, columns: int | None
-    ) -> list[Operation]:
+    def _load_early(self, tail: list[Operation], loop: Operation, dims: IterationDims, columns: int) -> list[Operation]:
         """Move loads of what has columns alone (a bias) in front of the product, which hides how long they take, as far
         as registers suffice; the rest of the tail."""
         block, left = loop.parent, list(tail)
@@ -122,7 +121,7 @@ class StageResultsPass(TilewrightPass):
             remark(copy, self.name, "loaded before the product, whose steps hide how long it takes")
         return left
 
-    def _refusal(self, tail: list[Operation], columns: int | None, size: int, width: int) -> str | None:
+    def _refusal(self, tail: list[Operation], size: int, width: int) -> str | None:
         if size % min(width, size):
             return f"{size} columns are no multiple of {width}"
         for op in tail:
@@ -133,8 +132,6 @@ class StageResultsPass(TilewrightPass):
                 return "it has shared buffers"
             if isinstance(op, MapOp) and op.valid_limits:
                 return "it has a map with limits"
-        if columns is None:
-            return "the accumulators have no columns"
         return None
 
 

@@ -169,16 +169,14 @@ class VectorisePass(TilewrightPass):
             width = provable_width(copy, axis, scopes, self.access_bytes)
             if width > 1:
                 widened = widen(dist, sizes, axis, width)
-                vector = widened[axis].vector
-                if vector > 1:
-                    copy.properties["dist"] = distributed(widened)
-                    set_widths(copy, vector, shared_width(copy, axis, scopes, vector), axis)
-                    remark(copy, self.name, f"accesses of {vector} elements along dim {axis}")
+                copy.properties["dist"] = distributed(widened)
+                set_widths(copy, width, shared_width(copy, axis, scopes, width), axis)
+                remark(copy, self.name, f"accesses of {width} elements along dim {axis}")
                 return
         axis, width = copy.tile_type.rank - 1, self.access_bytes // bytes_of(copy.tile_type.element)
         if storable_unaligned(copy, axis, scopes, width):
             widened = widen(dist, sizes, axis, width)
-            if widened[axis].vector == width and widened[axis].threads >= width:
+            if widened[axis].threads >= width:
                 copy.properties["dist"] = distributed(widened)
                 set_widths(copy, width, width, axis)
                 copy.properties["unaligned"] = UnitAttr()
@@ -279,12 +277,12 @@ def readable_unaligned(copy: CopyOp, axis: int, scopes: KernelScopes) -> bool:
 
 def storable_unaligned(copy: CopyOp, axis: int, scopes: KernelScopes, width: int) -> bool:
     """Whether a copy from a slot to global memory may store words of `width` elements that are aligned there: chunks of
-    16 bytes of the slot's rows are read whole, and shifted. Rows must be contiguous, on either side."""
+    16 bytes of the slot's rows are read whole, and shifted. Rows must be contiguous, on either side: of one panel."""
     type_, slot = buf(copy.target), buf(copy.source)
     if copy.spaces != ("shared", "global") or type_.strides is None or copy.source_offsets:
         return False
-    contiguous = slot.swizzle is not None and slot.swizzle.along.data == axis
-    size = bytes_of(type_.element)
+    swizzle, size = slot.swizzle, bytes_of(type_.element)
+    contiguous = swizzle is not None and swizzle.along.data == axis and slot.sizes[axis] * size == swizzle.bytes.data
     return (
         contiguous
         and size < min(UNALIGNED_BYTES)
@@ -296,10 +294,9 @@ def storable_unaligned(copy: CopyOp, axis: int, scopes: KernelScopes, width: int
 def base_symbol(copy: CopyOp, buffer: SSAValue) -> Expr | None:
     """The symbol of a kernel argument's base address (see `base_of`); None where it is aligned by construction."""
     kernel = copy.parent_op()
-    while kernel is not None and not isinstance(kernel, KernelOp):
+    while not isinstance(kernel, KernelOp):
+        assert kernel is not None  # a copy stands in a kernel
         kernel = kernel.parent_op()
-    if kernel is None:
-        return None
     arguments: list[SSAValue] = list(kernel.arguments)
     return base_of(kernel, arguments.index(buffer))
 

@@ -5,6 +5,8 @@
 // REMARK: remark: [stage-results] 2 panels of 64 columns
 // REMARK-NEXT: remark: [stage-results] stored through shared memory, by the threads: its rows are not contiguous
 // REMARK: remark: [stage-results] the epilogue is left whole: it has shared buffers
+// REMARK-NOT: loaded before the product
+// REMARK: remark: [stage-results] 2 panels of 64 columns
 
 sym.symbol @M {multiple_of = 8}
 sym.symbol @N {multiple_of = 8}
@@ -85,4 +87,36 @@ tile.kernel @through_shared(%a: !tile.buf<[M, K], bf16, global, #tile.strided<[K
   }
   tile.copy %acc to %s
   tile.copy %s to %c[%m, %n] bounds [clip, clip]
+}
+
+// A bias whose place is computed in two steps after the product stays where it is.
+// CHECK-LABEL: tile.kernel @far_bias
+// CHECK: tile.mma
+// CHECK: %far = sym.apply 128*j where j = %j
+// CHECK: tile.copy %d[{{.*}}] to %row
+tile.kernel @far_bias(%a: !tile.buf<[M, K], bf16, global, #tile.strided<[K, 1]>>, %b: !tile.buf<[K, N], bf16, global, #tile.strided<[N, 1]>>, %d: !tile.buf<[N], bf16, global, #tile.strided<[1]>>, %c: !tile.buf<[M, N], bf16, global, #tile.strided<[N, 1]>>) grid (%i, %j) = [M ceildiv 128, N ceildiv 128] threads 256 arch sm_90a assumes [base mod 16 == 0] bases [base, base, base, base] {
+  %m = sym.apply 128*i where i = %i
+  %n = sym.apply 128*j where j = %j
+  %acc = tile.alloc : !tile.buf<[128, 128], f32, fragment>
+  tile.fill %acc with 0.0 : f32
+  tile.for %k = 0 to K step 64 {
+    %sa = tile.alloc : !tile.buf<[128, 64], bf16, shared, #tile.swizzled<128, 1>>
+    tile.copy %a[%m, %k] to %sa bounds [clip, clip] other 0.0 : bf16
+    %sb = tile.alloc : !tile.buf<[64, 128], bf16, shared, #tile.swizzled<128, 1>>
+    tile.copy %b[%k, %n] to %sb bounds [clip, clip] other 0.0 : bf16
+    tile.mma (d0, d1, d2) %sa[d0, d2], %sb[d2, d1] into %acc[d0, d1] inst wgmma
+  }
+  %row = tile.alloc : !tile.buf<[128], bf16, fragment>
+  %far = sym.apply 128*j where j = %j
+  %at = sym.apply f + 8 where f = %far
+  tile.copy %d[%at] to %row bounds [clip] other 0.0 : bf16
+  %r = tile.alloc : !tile.buf<[128, 128], bf16, fragment>
+  tile.map (d0, d1) ins(%acc[d0, d1], %row[d1]) outs(%r[d0, d1]) {
+  ^bb0(%v: f32, %w: bf16):
+    %x = arith.extf %w : bf16 to f32
+    %y = arith.addf %v, %x : f32
+    %z = arith.truncf %y : f32 to bf16
+    tile.yield %z
+  }
+  tile.copy %r to %c[%m, %n] bounds [clip, clip]
 }

@@ -58,3 +58,12 @@ tile.kernel @mapped_apart(%x: !tile.buf<[8, 32], f32, global, #tile.strided<[32,
   %t = tile.alloc : !tile.buf<[8, 32], f32, fragment, #tile.distributed<threads [1, 32] strides [1, 1] vector [1, 1]>>
   tile.copy %x[%zero, %zero] to %t bounds [proved, proved]
 }
+
+// Elements of which it is open where they lie.
+// CHECK-LABEL: tile.kernel @no_strides
+// CHECK: tile.copy %x[%zero] to %t bounds [proved]{{$}}
+tile.kernel @no_strides(%x: !tile.buf<[128], f32, global>) grid (%i) = [1] threads 32 bases [0] {
+  %zero = sym.apply 0
+  %t = tile.alloc : !tile.buf<[128], f32, fragment, #tile.distributed<threads [32] strides [1] vector [1]>>
+  tile.copy %x[%zero] to %t bounds [proved]
+}

@@ -128,3 +128,54 @@ tile.kernel @odd_results(%x: !tile.buf<[M, N], bf16, global, #tile.strided<[x_s0
   tile.copy %full to %x[%m0, %n0] bounds [clip, clip]
   tile.release %staged
 }
+
+// Rows of 4 words are too short for the threads of a row to shift them among themselves.
+// CHECK-LABEL: tile.kernel @short_rows
+// CHECK: tile.copy %full to %y[%m0, %n0] bounds [clip, clip] dist
+tile.kernel @short_rows(%y: !tile.buf<[M, N], bf16, global, #tile.strided<[x_s0, 1]>>) grid (%i, %j) = [M ceildiv 64, N ceildiv 32] {
+  %m0 = sym.apply 64*i where i = %i
+  %n0 = sym.apply 32*i where i = %j
+  %staged = tile.channel : !tile.channel<1, !tile.buf<[64, 32], bf16, shared, #tile.swizzled<64, 1>>>
+  %free = tile.acquire %staged
+  %t = tile.alloc : !tile.buf<[64, 32], bf16, fragment>
+  tile.fill %t with 0.0 : bf16
+  tile.copy %t to %free
+  tile.publish %staged
+  %full = tile.receive %staged
+  tile.copy %full to %y[%m0, %n0] bounds [clip, clip]
+  tile.release %staged
+}
+
+// Nor do the words of a row go on in the next panel: it lies elsewhere.
+// CHECK-LABEL: tile.kernel @two_panels
+// CHECK: tile.copy %full to %y[%m0, %n0] bounds [clip, clip] dist
+tile.kernel @two_panels(%y: !tile.buf<[M, N], bf16, global, #tile.strided<[x_s0, 1]>>) grid (%i, %j) = [M ceildiv 64, N ceildiv 128] {
+  %m0 = sym.apply 64*i where i = %i
+  %n0 = sym.apply 128*i where i = %j
+  %staged = tile.channel : !tile.channel<1, !tile.buf<[64, 128], bf16, shared, #tile.swizzled<128, 1>>>
+  %free = tile.acquire %staged
+  %t = tile.alloc : !tile.buf<[64, 128], bf16, fragment>
+  tile.fill %t with 0.0 : bf16
+  tile.copy %t to %free
+  tile.publish %staged
+  %full = tile.receive %staged
+  tile.copy %full to %y[%m0, %n0] bounds [clip, clip]
+  tile.release %staged
+}
+
+// Two doubles are 16 bytes, but two of the bytes beside them are no word that could be shifted.
+// CHECK-LABEL: tile.kernel @bytes_beside_doubles
+// CHECK: tile.copy %x[%n0] to %t bounds [clip] other 0.000000e+00 : f64 width 2{{$}}
+// CHECK: tile.copy %y[%n0] to %u bounds [clip] other 0 : i8{{$}}
+tile.kernel @bytes_beside_doubles(%x: !tile.buf<[N], f64, global, #tile.strided<[1]>>, %y: !tile.buf<[N], i8, global, #tile.strided<[1]>>) grid (%j) = [N ceildiv 512] assumes [N mod 2 == 0] bases [0, x_base] {
+  %n0 = sym.apply 512*i where i = %j
+  %t = tile.alloc : !tile.buf<[512], f64, fragment>
+  tile.copy %x[%n0] to %t bounds [clip] other 0.0 : f64
+  %u = tile.alloc : !tile.buf<[512], i8, fragment>
+  tile.copy %y[%n0] to %u bounds [clip] other 0 : i8
+  tile.map (d0) ins(%u[d0]) outs(%t[d0]) {
+  ^bb0(%v: i8):
+    %w = arith.sitofp %v : i8 to f64
+    tile.yield %w
+  }
+}

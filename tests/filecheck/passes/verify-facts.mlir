@@ -87,6 +87,20 @@ tile.kernel @k(%x: !tile.buf<[M, N], bf16, global, #tile.strided<[x_s0, x_s1]>>)
 
 // -----
 
+// Where the stride is 1, they follow.
+sym.symbol @M
+sym.symbol @N
+sym.symbol @x_s0 {source = "stride"}
+tile.kernel @k(%x: !tile.buf<[M, N], bf16, global, #tile.strided<[x_s0, 1]>>) grid (%i, %j) = [M, N ceildiv 64] {
+  %n0 = sym.apply 64*i where i = %j
+  %ch = tile.channel : !tile.channel<1, !tile.buf<[8, 64], bf16, shared, #tile.swizzled<128, 1>>>
+  %s = tile.receive %ch
+  tile.copy %s to %x[%i, %n0] bounds [clip, clip] width 8 unaligned
+  tile.release %ch
+}
+
+// -----
+
 sym.symbol @N
 // Position 31 is not inside for certain; without the claim there is nothing to prove.
 tile.kernel @k(%x: !tile.buf<[N], f32, global, #tile.strided<[1]>>) grid (%i) = [1] {

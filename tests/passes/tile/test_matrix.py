@@ -6,10 +6,13 @@ import pytest
 
 from tests.passes.support import CONTEXT
 from tests.passes.tile.matrix import ARCH, MATRIX, Matrix
-from tests.passes.tile.matrix_programs import PRODUCTS
+from tests.passes.tile.matrix_programs import PRODUCTS, K, M, half
 from tests.passes.tile.support import check_facts
+from tilewright.api import frontend as tw
 from tilewright.api.testing.execute import PlannedCall, kernel_of
 from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.simt.structure import KernelOp
+from tilewright.dialects.simt.wgmma import WgmmaOp
 from tilewright.lowering import pipelines
 from tilewright.lowering.instantiate import instantiate
 from tilewright.passes.pipeline import run_pipeline
@@ -55,4 +58,38 @@ def test_a_pass_may_be_left_out(left_out: str) -> None:
         return
     run_pipeline(module, CONTEXT, passes, verify_each=True, on_after=check_facts)
     (result,) = call.simulate({name: kernel_of(module)})
+    assert compare(result, expected) is None
+
+
+def test_one_tensor_map_moves_both_operands_where_they_are_one_tensor() -> None:
+    a = half(M, K)
+    matrix = Matrix(tw.einsum("ik,jk->ij", a, a))
+    sizes = {"M": 72, "K": 136}
+    arrays = make_inputs(matrix.function, sizes, 0)
+    (expected,) = run_reference(matrix.module, matrix.function.sym_name.data, arrays, sizes)
+    call = PlannedCall(matrix.planned, arrays)
+    ((name, site),) = call.sites.items()
+    module = instantiate(matrix.planned, site.launch, ARCH)
+    run_pipeline(module, CONTEXT, pipelines.make_passes(pipelines.TILE), verify_each=True, on_after=check_facts)
+    kernel = kernel_of(module)
+    assert isinstance(kernel, KernelOp)
+    assert len(kernel.maps) == 2  # the operands', and the result's
+    (result,) = call.simulate({name: kernel})
+    assert compare(result, expected) is None
+
+
+def test_operands_of_several_panels_along_the_sum() -> None:
+    """Both operands have rows of 128 elements of the sum, in panels of 64: the instructions go from one to the next."""
+    case = PRODUCTS["deep"]
+    matrix = Matrix(case.build(), case.tiles)
+    arrays = make_inputs(matrix.function, SIZES, 0)
+    (expected,) = run_reference(matrix.module, matrix.function.sym_name.data, arrays, SIZES)
+    call = PlannedCall(matrix.planned, arrays)
+    ((name, site),) = call.sites.items()
+    module = instantiate(matrix.planned, site.launch, ARCH)
+    run_pipeline(module, CONTEXT, pipelines.make_passes(pipelines.TILE), verify_each=True, on_after=check_facts)
+    kernel = kernel_of(module)
+    products = [op for op in kernel.walk() if isinstance(op, WgmmaOp)]
+    assert [op.majors.data for op in products] == ["k,k"]
+    (result,) = call.simulate({name: kernel})
     assert compare(result, expected) is None

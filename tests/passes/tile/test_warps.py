@@ -61,7 +61,9 @@ def test_each_pass_preserves(name: str) -> None:
 class Simulated:
     """A call of a product with its kernels at the simt level."""
 
-    def __init__(self, name: str, sizes: Mapping[str, int], left_out: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, name: str, sizes: Mapping[str, int], left_out: tuple[str, ...] = (), stages: int | None = None
+    ) -> None:
         matrix = matrix_of(name)
         arrays = make_inputs(matrix.function, sizes, 0)
         self.expected = run_reference(matrix.module, matrix.function.sym_name.data, arrays, dict(sizes))
@@ -69,7 +71,8 @@ class Simulated:
         self.kernels: dict[str, KernelOp] = {}
         for site_name, site in self.call.sites.items():
             module = instantiate(matrix.planned, site.launch, ARCH)
-            passes = pipelines.make_passes([n for n in pipelines.TILE if n not in left_out])
+            options = {} if stages is None else {"pipeline-copies": {"stages": stages}}
+            passes = pipelines.make_passes([n for n in pipelines.TILE if n not in left_out], options)
             run_pipeline(module, CONTEXT, passes, verify_each=True, on_after=check_facts)
             kernel = kernel_of(module)
             assert isinstance(kernel, KernelOp)
@@ -116,6 +119,14 @@ def test_the_kernel_has_one_barrier_a_turn() -> None:
     assert made.count(BarrierOp) == 1
     assert made.count(LdmatrixOp) == 2
     assert made.count(CpAsyncCommitOp) == 2
+
+
+def test_of_two_slots_the_one_that_is_read_has_landed() -> None:
+    """There is no group after it that may still be on its way."""
+    made = Simulated("plain", SIZES, stages=2)
+    waits = [op for kernel in made.kernels.values() for op in kernel.walk() if isinstance(op, CpAsyncWaitOp)]
+    assert [op.pending.value.data for op in waits] == [0]
+    made.run()
 
 
 FAULTS: dict[str, tuple[type[Operation], int, str]] = {

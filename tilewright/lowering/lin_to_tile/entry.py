@@ -196,10 +196,7 @@ class EntryLowering:
         for n, generic in enumerate(generics):
             space = analyse([generic], [generic.result])
             sources = {v: outer.get(v, made.get(v, v)) for v in generic.ins}
-            if space.kind is Kind.UNSUPPORTED:
-                raise error_at(
-                    generic, "this lin.generic has no schedule: a result dim is written by several iterations"
-                )
+            assert space.kind is not Kind.UNSUPPORTED  # one generic has no dims that could get in each other's way
             name = f"{self.function.sym_name.data}_{number}_{n}"
             self.emit(op, space, sources, {generic.result: made[generic.result]}, name)
         for y, r in zip(yielded, results, strict=True):
@@ -248,9 +245,9 @@ class EntryLowering:
             outputs,
             self.facts,
             self.given_tiles,
+            op,
             self.arch,
             bases,
-            op,
             lambda wanted, least, divisor: self.declare(wanted, "host", least, divisor),
             self.max_workspace,
         )
@@ -403,6 +400,7 @@ class EntryLowering:
             [(generic.result, layout)],
             self.facts,
             (),
+            self.function,
         )
         found = schedules(request)
         arguments = [self.storage[value], target]

@@ -56,11 +56,11 @@ class Request:
     outputs: Sequence[tuple[SSAValue, BufType]]
     facts: Facts
     given: tuple[int, ...]
+    origin: Operation
+    """What the group was made from: where remarks point."""
     arch: str | None = None
     bases: Mapping[SSAValue, str] = field(default_factory=dict[SSAValue, str])
     """The symbol of an input's or output's base address, where it has one."""
-    origin: Operation | None = None
-    """What the group was made from: where remarks point."""
     declare: Callable[[str, int, int], str] | None = None
     """Declares a symbol that the plan computes: wanted name, least value, divisor. Without it nothing is split."""
     max_workspace: int | None = None
@@ -93,9 +93,8 @@ def schedules(request: Request) -> list[Schedule]:
         return [_elementwise(request)]
     if kind is Kind.CONTRACTION:
         return _contraction(request)
-    if kind is Kind.REDUCTION:
-        return _reduction(request)
-    raise TilewrightError("a group whose generics share no iteration space has no schedule")
+    assert kind is Kind.REDUCTION  # what shares no iteration space is lowered one by one
+    return _reduction(request)
 
 
 def _contiguous_dims(request: Request) -> list[int]:
@@ -284,13 +283,12 @@ def _split(
     if request.max_workspace is not None:
         room = prod(made.scratch.memory_dims, start=Expr.const(4))
         prefers.append(Relation(room, "<=", Expr.const(request.max_workspace)))
-    if request.origin is not None:
-        remark(
-            request.origin,
-            "lin-to-tile",
-            f"tile {tile.rows} x {tile.columns} x {tile.depth} in {value} parts: "
-            f"taken where {' and '.join(map(str, prefers))}",
-        )
+    remark(
+        request.origin,
+        "lin-to-tile",
+        f"tile {tile.rows} x {tile.columns} x {tile.depth} in {value} parts: "
+        f"taken where {' and '.join(map(str, prefers))}",
+    )
     mapped = tuple(dict.fromkeys(space.contraction.ins)) if layouts[0][0] else ()
     return [
         Schedule(f"{name}_{layout}" if layout else name, when, made.first, tuple(prefers), mapped, made, lets)
@@ -333,7 +331,7 @@ def _warp_contraction(
     schedule always serves."""
     mapped = tuple(dict.fromkeys(request.space.contraction.ins))
     dense = _dense_results(request)
-    layouts = [] if dense is None else [(name, (*when, *dense)) for name, when in _mapped_layouts(request)]
+    layouts = [(name, (*when, *dense)) for name, when in _mapped_layouts(request)]
     pairs = _mapped_layouts(request, tile_sizes.PAIR_BYTES)
     aligned, others = (
         _warp_kernels(request, suffix, sizes, tiles, rows[-1], columns[-1])
@@ -355,16 +353,13 @@ def _warp_contraction(
     return found
 
 
-def _dense_results(request: Request) -> list[Relation] | None:
-    """What makes results contiguous along their last dims, beyond the facts; None if some is not.
+def _dense_results(request: Request) -> list[Relation]:
+    """What makes results contiguous along their last dims, beyond the facts.
 
     With 128 accumulators a thread there are no registers left for 64-bit multiples of a stride that may be anything.
     """
     relations = [Relation(t.strides[-1], "==", Expr.const(1)) for _, t in request.outputs if t.strides]
-    answers = [request.facts.prove(r) for r in relations]
-    if Answer.DISPROVED in answers:
-        return None
-    return [r for r, a in zip(relations, answers, strict=True) if a is not Answer.PROVED]
+    return [r for r in relations if request.facts.prove(r) is not Answer.PROVED]
 
 
 def _warp_kernels(
@@ -393,14 +388,13 @@ def _warp_kernels(
 
 def _remark_tile(request: Request, tile: MatrixTile, cost: Expr, verdict: str) -> None:
     """What a tile takes, what it costs a call, and when it is chosen."""
-    if request.origin is not None:
-        bytes_ = 2 * tile.depth * (tile.rows + tile.columns)
-        remark(
-            request.origin,
-            "lin-to-tile",
-            f"tile {tile.rows} x {tile.columns} x {tile.depth}: {bytes_} bytes of shared memory for the operands of a "
-            f"step, {tile.accumulators} accumulators a thread, cost {cost}: {verdict}",
-        )
+    bytes_ = 2 * tile.depth * (tile.rows + tile.columns)
+    remark(
+        request.origin,
+        "lin-to-tile",
+        f"tile {tile.rows} x {tile.columns} x {tile.depth}: {bytes_} bytes of shared memory for the operands of a "
+        f"step, {tile.accumulators} accumulators a thread, cost {cost}: {verdict}",
+    )
 
 
 def _tile_cost(request: Request, tile: MatrixTile, row: int, column: int) -> Expr:

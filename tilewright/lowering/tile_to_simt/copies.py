@@ -220,7 +220,8 @@ def lower_copy(kernel: Kernel, op: CopyOp) -> None:
         elif source is not None:
             places = registers_of(kernel, op.target, registers)
             _move(builder, op, source, load, kernel.values[op.target], places, loads=True)
-        elif target is not None:
+        else:
+            assert target is not None  # no copy is between fragments
             places = registers_of(kernel, op.source, registers)
             _move(builder, op, target, store, kernel.values[op.source], places, loads=False)
 
@@ -318,6 +319,8 @@ class _Words:
         if dims[self.along].threads < self.width:
             threads = dims[self.along].threads
             raise error_at(op, f"tile.copy: unaligned stores need {self.width} threads along a row, got {threads}")
+        if panel_of(buffer_type(op.source))[3] > 1:
+            raise error_at(op, f"tile.copy: unaligned stores read rows of one panel, got {op.source.type}")
 
     def lower(self) -> None:
         """Add the loads and stores."""
@@ -349,8 +352,6 @@ class _Words:
                 builder.add(StoreOp(words.res, place, target.pointer, at, self.width, mask, (first, left)))
             first = builder.convert(self._ragged(skip), target.integer)
             mask = builder.both(row.mask, builder.compare("slt", first, row.reach[1]))
-            if self.dims[self.along].threads > self.width:
-                mask = builder.both(mask, builder.compare("slt", self.own, builder.constant(self.width**2, I32)))
             at = builder.add_int(row.address, first)
             builder.add(StoreOp(ragged.res, self._at(indices, self.zero), target.pointer, at, mask=mask))
 

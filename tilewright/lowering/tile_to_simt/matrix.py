@@ -24,8 +24,10 @@ def lower_wgmma(kernel: Kernel, op: MmaOp) -> None:
     """Start the instructions of one turn as a group; `tile.release` waits for them."""
     builder, dims = kernel.builder, product_dims(op)
     lhs, rhs = kernel.slots.get(op.lhs), kernel.slots.get(op.rhs)
-    if dims is None or lhs is None or rhs is None:
-        raise error_at(op, "tile.mma: inst wgmma takes its operands from the slots of a channel; run pipeline-copies")
+    assert lhs is not None  # `check_scheduled` has looked
+    assert rhs is not None
+    if dims is None:
+        raise error_at(op, "tile.mma: inst wgmma adds to one dim of rows, then one of columns, over one summed dim")
     left, right = buffer_type(op.lhs), buffer_type(op.rhs)
     if not isinstance(left.element, BFloat16Type | Float16Type):
         raise error_at(op, f"tile.mma: inst wgmma takes bf16 or f16, got {left.element}")

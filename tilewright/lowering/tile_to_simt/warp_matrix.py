@@ -102,7 +102,7 @@ def _blocks(builder: Builder, op: MmaOp, spread: AnyDistribution, size: int, lan
     neighbours = (Factor(held, 0), warps)
     by_turns = (Factor(alone, 0), warps, Factor(held // alone, 0))
     if inside != lanes or rest not in (merged(neighbours), merged(by_turns)) or held % alone or 0 < warps.stride < WARP:
-        raise error_at(op, f"tile.mma: inst mma.sync: accumulators lie otherwise than its fragments: {spread}")
+        raise error_at(op, f"tile.mma: inst mma.sync: accumulators lie otherwise than its fragments: {op.acc.type}")
     count = held // alone
     in_turn = rest == merged(by_turns)
     digit = thread_digit(builder, warps) if warps.is_thread else builder.constant(0, I32)
