@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 
 from tests.lowering.support import kernel_text, lowered
 from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.simt.wgmma import WgmmaWaitOp
 
 SPREAD = "dist #tile.distributed<threads [16, 16] strides [16, 1] vector [1, 1]>"
 VECTOR = "!tile.buf<[16], f32, global, #tile.strided<[1]>>"
@@ -339,3 +340,18 @@ def test_what_is_stored_by_nobody_needs_no_fence() -> None:
 def test_a_loop_of_no_turn_is_none() -> None:
     made = lowered(kernel("tile.for %j = 4 to 4 step 1 { }"))
     assert [op.name for op in made.body.block.ops if op.name.startswith("scf.")] == []
+
+
+def test_the_end_of_two_products_waits_once_for_their_accumulators() -> None:
+    one = "tile.mma (d0, d1, d2) %a[d0, d2], %b[d2, d1] into %acc[d0, d1] inst wgmma "
+    fill = "tile.copy %x[%o, %o] to {} bounds [proved, proved] via tma"
+    layout = "#tile.mixed<[8:4, 2, 4:32], [2, 4:1, 8]>"
+    made = lowered(
+        hopper(
+            f"%acc = tile.alloc : !tile.buf<[64, 64], f32, fragment, {layout}> tile.fill %acc with 0.0 : f32 "
+            f"%c = tile.channel at [0, 8192] barriers 16384 : !tile.channel<1, {SLOT}, {SLOT}> "
+            f"%p, %q = tile.acquire %c {fill.format('%p')} {fill.format('%q')} tile.publish %c "
+            f"%a, %b = tile.receive %c {one} {one} tile.release %c"
+        )
+    )
+    assert [len(op.operands) for op in made.walk() if isinstance(op, WgmmaWaitOp)] == [1]

@@ -121,6 +121,19 @@ def test_the_kernel_has_one_barrier_a_turn() -> None:
     assert made.count(CpAsyncCommitOp) == 2
 
 
+@pytest.mark.parametrize("name", ["plain", "bias_gelu"])
+def test_a_product_that_is_mapped_stays_as_it_is(name: str) -> None:
+    matrix = matrix_of(name)
+    call = PlannedCall(matrix.planned, make_inputs(matrix.function, SIZES, 0))
+    (site,) = call.sites.values()
+    module = instantiate(matrix.planned, site.launch, ARCH)
+    passes = pipelines.TILE[: pipelines.TILE.index("map-threads") + 1]
+    run_pipeline(module, CONTEXT, pipelines.make_passes(passes))
+    before = str(module)
+    run_pipeline(module, CONTEXT, pipelines.make_passes(["map-threads"]))
+    assert str(module) == before
+
+
 def test_of_two_slots_the_one_that_is_read_has_landed() -> None:
     """There is no group after it that may still be on its way."""
     made = Simulated("plain", SIZES, stages=2)

@@ -371,9 +371,9 @@ class _Words:
                     continue
                 local = loops.enter_context(each_local(builder, dim, n))
                 indices.append(local.register)
+                assert local.place is not None  # it was asked for
                 for memory in (source, target):
-                    if local.place is not None:
-                        memory.enter(builder, d, local.place)
+                    memory.enter(builder, d, local.place)
             skip = builder.add(MisalignedOp(target.pointer, target.address, self.width)).results[0]
             yield source, target, indices, skip
 
