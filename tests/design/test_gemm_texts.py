@@ -62,7 +62,7 @@ def test_the_text_is_what_the_passes_make(name: str) -> None:
     assert f"-p '{passes}'" in text.replace("\n// ", ""), "the head of the text says how it is made"
     module = read(before)
     for step in make_pipeline(passes):
-        step.module_pass.apply(CONTEXT, module)  # type: ignore[union-attr]
+        step.module_pass.apply(CONTEXT, module)  # type: ignore[union-attr]  # pipelines of text hold passes
     assert str(module) == str(read(name))
 
 
