@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from tilewright.dialects.sym import Answer, Expr, Facts, Relation, mod, smax
 from tilewright.dialects.tile.copies import CopyOp
-from tilewright.dialects.tile.structure import KernelOp
+from tilewright.dialects.tile.structure import ForOp, KernelOp
 from tilewright.dialects.tile.types import BufType
 from tilewright.lowering.gather_bounds import gather_magnitudes
 from tilewright.lowering.host_requirements import cost
@@ -91,17 +91,21 @@ def make_variants(
         if is_narrow and not narrow_possible:
             continue
         made.append((name, of_launches, is_narrow))
-        asked = {r for relations in of_launches for r in relations} | (set(narrow) if is_narrow else set())
-        if open_.isdisjoint(asked):
+        if open_.isdisjoint(_all_of(of_launches, narrow if is_narrow else {})):
             break  # it always applies, so nothing after it ever would
     kept = [*made[: max(0, max_variants - 1)], *made[max(0, max_variants - 1) :][-1:]]
     result: list[Variant] = []
     for kind, of_launches, is_narrow in kept:
         width = 32 if is_narrow else 64
-        relations = dict.fromkeys(r for each in (*of_launches, narrow if is_narrow else {}) for r in each)
-        predicates = _asked([r for r in relations if r in open_], narrow, facts)
+        relations = [r for r in _all_of(of_launches, narrow if is_narrow else {}) if r in open_]
+        predicates = _asked(relations, narrow, facts)
         result.append(Variant(f"{kind}{width}", width, predicates, tuple(tuple(each) for each in of_launches)))
     return result
+
+
+def _all_of(of_launches: Sequence[dict[Relation, Answer]], narrow: dict[Relation, Answer]) -> list[Relation]:
+    """The relations of a variant, each once."""
+    return list(dict.fromkeys(r for each in (*of_launches, narrow) for r in each))
 
 
 def _asked(relations: Sequence[Relation], bounds: Container[Relation], facts: Facts) -> tuple[Relation, ...]:
@@ -187,7 +191,36 @@ def _narrow_relations(kernel: KernelOp, facts: Facts) -> dict[Relation, Answer]:
                 if answer is Answer.UNKNOWN and at_most(least, INDEX_LIMIT, facts) is Answer.DISPROVED:
                     answer = Answer.DISPROVED  # sizes alone are too large, whatever the strides
                 result[Relation(total, "<=", Expr.const(INDEX_LIMIT))] = answer
+    for end in _loop_ends(kernel, facts):
+        result[Relation(end, "<=", Expr.const(INDEX_LIMIT))] = at_most(end, INDEX_LIMIT, facts)
     return result
+
+
+def _loop_ends(kernel: KernelOp, facts: Facts) -> list[Expr]:
+    """How far the variables of loops get whose bounds depend on the block, and what these bounds are computed from: the
+    parts of a sum, rounded up to whole steps, go beyond it."""
+    last = {c: size - 1 for c, size in zip(kernel.coordinates, kernel.grid.data, strict=True)}
+    found: dict[Expr, None] = {}
+    for op in kernel.walk():
+        if not isinstance(op, ForOp):
+            continue
+        greatest: dict[str, Expr | int] = {name: last[v] for name, v in op.where.items() if v in last}
+        for bound in (op.upper.data, op.lower.data):
+            for end in _alternatives(bound):
+                if not end.symbols.isdisjoint(greatest):
+                    most = end.substitute(greatest) + op.step.data
+                    if not any(at_most(most - other, 0, facts) is Answer.PROVED for other in found):
+                        found[most] = None
+    return list(found)
+
+
+def _alternatives(expr: Expr) -> list[Expr]:
+    """What an expression is the least of: itself, unless it is a min."""
+    if len(expr.terms) != 1:
+        return [expr]
+    ((monomial, factor),) = expr.terms
+    is_min = factor == 1 and len(monomial) == 1 and monomial[0].kind == "min"
+    return [e for part in monomial[0].args for e in _alternatives(part)] if is_min else [expr]
 
 
 def _magnitude(stride: Expr, facts: Facts) -> Expr:

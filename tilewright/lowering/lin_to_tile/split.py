@@ -68,7 +68,7 @@ def partial_product(contraction: GenericOp, parts: Expr) -> GenericOp:
 
 def sum_of_parts(partial: SSAValue, contraction: GenericOp) -> GenericOp:
     """What adds the parts: the contraction's result."""
-    read = range(len(contraction.out_map) + 1)
+    read = tuple(range(len(contraction.out_map) + 1))
     made = GenericOp.build_from(
         [partial], [read], read[1:], Combine.SUM, contraction.result.type, lambda _, args: args[0]
     )
