@@ -240,9 +240,9 @@ def _matrix_contraction(
     wide = [(made[0][0], largest, made[0][2]), made[-1]]
     return [
         Schedule(
-            f"{name}_{layout}", when, kernel, prefers, mapped, widths=widths, plain=widths == (64,) and not prefers
+            f"{name}_{layout}{suffix}", when, kernel, prefers, mapped, widths=widths, plain=bool(suffix) and not prefers
         )
-        for widths, chosen in (((32,), made), ((64,), wide))
+        for suffix, widths, chosen in (("", (32,), made), ("_wide", (64,), wide))
         for layout, when in layouts
         for name, prefers, kernel in chosen
     ]
