@@ -11,6 +11,9 @@ LARGE_CONTRACTION = (128, 128, 16)
 SMALL_CONTRACTION = (32, 32, 64)
 LARGE_FROM = 1 << 19
 """Result elements from which the large contraction tile fills the processors of current GPUs (32 tiles and up)."""
+LARGE_STEP, LARGE_FIXED = 32, 8
+"""Where matrix instructions take all that is worth a copy, sums are mostly short: below this depth the large tile needs
+more elements, as if each took `LARGE_FIXED` steps to begin with."""
 MAP_BYTES = 16
 """What strides and addresses of tensors are multiples of for tensor maps."""
 ROW_BYTES = 32
@@ -24,8 +27,6 @@ COPY_ROWS = (16, 256)
 """Tile of such a copy along rows: 16 elements for each of 256 threads."""
 COPY_TURNED = (64, 64)
 """The same from columns to rows, turned in shared memory: 128 bytes of 16-bit elements on either side."""
-PROCESSORS = 132
-"""Those of an H200, which compute a tile each at a time."""
 ROW_CHUNK = 1024
 """Elements of a row that a block takes at a time when rows are walked."""
 ON_CHIP_CAPACITY = 4096
@@ -86,23 +87,19 @@ class SplitTile:
     """Nanoseconds that one step of `depth` takes, with all processors at work."""
     least_steps: int
     """Steps from which a part is worth a block."""
-    sums: tuple[int, int, int] = (4, 2, 128)
-    """Parts, rows and columns of partial sums that a block of the second kernel adds at a time."""
     blocks: int = 1
     """Blocks that one processor runs at a time."""
 
 
-SPLIT_WIDE = SplitTile(64, 128, 64, 200, 4)
-"""On matrix instructions."""
+SPLIT_MATRIX = (SplitTile(64, 128, 64, 200, 4), SplitTile(128, 64, 64, 250, 4))
+"""On matrix instructions: a wide tile, and a high one."""
 WHOLE = SplitTile(64, 64, 64, 180, 4)
-"""What is compared with: the smallest tile, without parts."""
-SPLIT_THIN = SplitTile(128, 16, 64, 250, 4, (4, 16, 16))
-"""The same for products with up to 16 rows or columns, which are the tile's columns: a step moves 16 KiB of the large
-operand."""
-SPLIT_ACROSS = SplitTile(128, 64, 64, 270, 4, (4, 16, 16))
-"""The same where the small operand is contiguous along its rows or columns: 64 of them are a panel of 128 bytes."""
+"""What a product that is not cut takes: rounds of such tiles."""
 SPLIT_SMALL = SplitTile(32, 32, 64, 1500, 1, blocks=2)
 """On multiply-adds of threads, which wait for their operands at each step."""
+SPLIT_SUMS = (4, 8, 32)
+"""Parts, rows and columns of partial sums that a block of the second kernel adds at a time: rows of 128 bytes. One
+kernel for all sizes; with few columns most of its threads rest."""
 SPLIT_LAUNCH = 2500
 """Nanoseconds that the second kernel takes before it has read anything."""
 SPLIT_RATE = 375
