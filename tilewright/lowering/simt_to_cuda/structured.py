@@ -77,8 +77,8 @@ def _load(w: Writer, op: LoadOp) -> None:
     other = w.literal(op.other)
     if op.reach is None:
         mask = "" if op.mask is None else f", {w.name(op.mask)}, {other}"
-        masked = "" if op.mask is None else "_or"
-        w.line(f"tw_load{suffix}{masked}<{width}>(&{target}, {place(w, op.memory, op.index)}{mask});")
+        masked, kind = ("", "") if op.mask is None else ("_or", f", {element}")
+        w.line(f"tw_load{suffix}{masked}<{width}{kind}>(&{target}, {place(w, op.memory, op.index)}{mask});")
         return
     swizzle = op.memory.type.swizzle.data if isinstance(op.memory.type, SharedType) else 0
     where = ", ".join(w.name(value) for value in (op.memory, op.index, *op.reach))

@@ -9,7 +9,7 @@ target's `Spelling`. What is not plain C++ is a call of a wrapper `tw_...`, whic
 | wrapper | does |
 |---|---|
 | `tw_load<N>(T *r, const T *p)`, `tw_load_readonly<N>` | memory to registers; p is a multiple of N elements |
-| `tw_load_or<N>(T *r, const T *p, bool mask, T other)`, `tw_load_readonly_or<N>` | the same, or N times `other` |
+| `tw_load_or<N, T>(T *r, const T *p, bool mask, T other)`, `tw_load_readonly_or<N, T>` | the same, or N times `other` |
 | `tw_load_unaligned<N, Swizzle, T>(r, array, i, before, after, other)`, `tw_load_readonly_unaligned` | from any i on |
 | `tw_store_unaligned<N>(T *p, const T *r, before, after)`, `tw_misaligned<N>(const T *p)` | to any p; p beyond Ns |
 | `tw_store<N>(T *p, const T *r)`, `tw_fill<N, T>(T *r, T value)` | registers to memory; registers set to a value |
