@@ -140,7 +140,7 @@ def test_copies_pay_from_some_size_on_whatever_the_form(m: int, n: int, k: int) 
     assert kernels[-1] not in ("large", "small", "split32x32_sum")
 
 
-SLOWNESS = {(128, 256): 1.0, (128, 128): 1.04, (64, 128): 1.05, (64, 64): 1.87}
+SLOWNESS = {(128, 256): 1.0, (64, 128): 1.05, (64, 64): 1.87}
 
 
 @settings(max_examples=60, deadline=None)
@@ -162,7 +162,7 @@ def test_the_tile_takes_the_fewest_rounds_for_its_cost(m: int, n: int) -> None:
 
 @pytest.mark.parametrize(
     ("m", "n", "tile"),
-    [(4096, 4096, "128x256"), (4095, 4097, "128x128"), (512, 4096, "128x128"), (1024, 1024, "64x128"),
+    [(4096, 4096, "128x256"), (4095, 4097, "64x128"), (512, 4096, "64x128"), (1024, 1024, "64x128"),
      (128, 4096, "64x64")],
 )  # fmt: skip
 def test_tiles_of_known_sizes(m: int, n: int, tile: str) -> None:
@@ -470,7 +470,7 @@ def test_every_kernel_of_odd_sizes_compiles_without_spills(element: str) -> None
             sites.update(launch.site for launch in compiled.plan.run([a, b], None).launches)
     names = {f"{compiled.plan.sites[n].kernel}/{compiled.plan.sites[n].variant}": n for n in sites}
     assert {name.split("/")[0].removeprefix("main_0_") for name in names} >= {
-        "pad0", "pad1", "turn0", "turn1", "tile128x256", "tile128x128", "tile64x128",
+        "pad0", "pad1", "turn0", "turn1", "tile128x256", "tile64x128",
     }  # fmt: skip
     for name, number in names.items():
         made = compile_cubin(emit_kernel(compiled.lower(compiled.plan.sites[number]).kernel, "sm_90a"), "sm_90a")

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.lin.shapes import scalar_type
-from tilewright.dialects.sym import Expr, Facts, Relation, ceildiv, floordiv, smax, smin
+from tilewright.dialects.sym import Expr, Facts, Relation, ceildiv, floordiv, smax
 from tilewright.dialects.sym.prove import Answer
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType
@@ -166,10 +166,6 @@ def _contraction(request: Request) -> list[Schedule]:
         if dims:
             elements = elements * space.extents[dims[-1]]
     enough = Relation(elements, ">=", Expr.const(tile_sizes.LARGE_FROM))
-    if matrix:
-        step, fixed = tile_sizes.LARGE_STEP, tile_sizes.LARGE_FIXED
-        turns = elements * (smin(space.extents[depth[-1]], step) + fixed)
-        enough = Relation(turns, ">=", Expr.const(tile_sizes.LARGE_FROM * (step + fixed)))
     answer = request.facts.prove(enough)
     if answer is not Answer.DISPROVED:
         large = tiles(tile_sizes.LARGE_CONTRACTION)
@@ -249,13 +245,18 @@ def _matrix_contraction(
 
 
 def _matrix_splits(request: Request) -> list[Schedule]:
-    """Parts on matrix instructions, in wide tiles where these are no more than high ones, else in high ones."""
+    """Parts on matrix instructions: for few rows, then in wide tiles where these are no more than high ones, else in
+    high ones."""
     layouts = _mapped_layouts(request)
-    return [
-        schedule
-        for tile in tile_sizes.SPLIT_MATRIX
-        for schedule in _split(request, f"split{tile.rows}x{tile.columns}", tile, layouts)
-    ]
+    if not layouts:
+        return []
+    own, axes = request.space.operand_dims(request.space.contraction, 0), operand_axes(request.space, 0)
+    summed = {LETTERS[n] for n, axis in enumerate(axes) if own[axis] in request.space.reduced}
+    along = [layout for layout in layouts if layout[0][0] in summed]
+    found = _split(request, "thin", tile_sizes.SPLIT_THIN, along)
+    for tile in tile_sizes.SPLIT_MATRIX:
+        found += _split(request, f"split{tile.rows}x{tile.columns}", tile, layouts)
+    return found
 
 
 def _small_split(request: Request, plain: bool) -> list[Schedule]:
@@ -275,8 +276,10 @@ def _split(
     if any(v in inside for v in space.contraction.ins) or any(a is not None for a in space.contraction.accesses):
         return []
     depth, row, column = space.extents[dims.depth[-1]], dims.rows[-1], dims.columns[-1]
+    if tile is tile_sizes.SPLIT_THIN:
+        row, column = column, row
     value = part_count(_tile_count(request, row, column, tile), depth, tile, request.processors)
-    matrix = tile in tile_sizes.SPLIT_MATRIX
+    matrix = tile is not tile_sizes.SPLIT_SMALL
     thin = facts.range(space.extents[row if tile.columns > tile.rows else column])[0]
     most = facts.range(value)[1]
     if most is not None and most < 2 and (not matrix or (thin is not None and thin > tile_sizes.SPLIT_THIN_UP_TO)):
@@ -334,9 +337,12 @@ def _matrix_split_pays(
     cost = cost + ceildiv(count * parts, request.processors) * tile.cost * ceildiv(chunk, tile.depth)
     whole = tile_sizes.WHOLE
     without = ceildiv(_tile_count(request, row, column, whole), request.processors) * whole.cost
+    pays = Relation(cost, "<=", without * ceildiv(depth, whole.depth))
+    if tile is tile_sizes.SPLIT_THIN:
+        return [Relation(space.extents[column], "<=", Expr.const(tile.columns)), pays]
     wide = tile.columns > tile.rows
     thin = floordiv(Expr.const(tile_sizes.SPLIT_THIN_UP_TO), smax(1, space.extents[row if wide else column]))
-    result = [Relation(parts + thin, ">=", Expr.const(2)), Relation(cost, "<=", without * ceildiv(depth, whole.depth))]
+    result = [Relation(parts + thin, ">=", Expr.const(2)), pays]
     if wide:
         result.insert(0, Relation(count, "<=", _tile_count(request, row, column, tile_sizes.SPLIT_MATRIX[1])))
     return result
