@@ -96,6 +96,8 @@ WHOLE = SplitTile(64, 64, 64, 180, 4)
 """What a product that is not cut takes: rounds of such tiles."""
 SPLIT_SMALL = SplitTile(32, 32, 64, 1500, 1, blocks=2)
 """On multiply-adds of threads, which wait for their operands at each step."""
+LARGE_TILE = SplitTile(*LARGE_CONTRACTION, 1700, 1)
+"""The large tile of multiply-adds; 41 TFLOP/s at 4096^3 on an H200."""
 SPLIT_SUMS = (4, 8, 32)
 """Parts, rows and columns of partial sums that a block of the second kernel adds at a time: rows of 128 bytes. One
 kernel for all sizes; with few columns most of its threads rest."""
