@@ -140,20 +140,23 @@ def test_copies_pay_from_some_size_on_whatever_the_form(m: int, n: int, k: int) 
     assert kernels[-1] not in ("large", "small", "split32x32_sum")
 
 
-SLOWNESS = {(128, 256): 1.0, (64, 128): 1.05, (64, 64): 1.87}
+SLOWNESS = {(128, 256): 1.0, (128, 128): 1.04, (64, 128): 1.05, (64, 64): 1.87}
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(64, 9000), st.integers(64, 9000))
 def test_the_tile_takes_the_fewest_rounds_for_its_cost(m: int, n: int) -> None:
     cost = {t: -(-(-(-m // t[0]) * -(-n // t[1])) // 132) * t[0] * t[1] * s for t, s in SLOWNESS.items()}
+    if n % 8:
+        del cost[64, 128]  # not for results whose rows begin anywhere
     _, kernels = (
         decide(operand(m, 4096), operand(4096, -(-n // 8) * 8))
         if n % 8 == 0
         else decide(operand(m, 4096), operand(4096, n, turned=True))
     )
     if kernels[-1] in ("split64x128_sum", "split128x64_sum"):
-        assert -(-m // 64) * -(-n // 64) <= 132 // 2  # processors would be idle
+        tiles = (-(-m // 64) * -(-n // 128), -(-m // 128) * -(-n // 64))
+        assert min(tiles) <= 132 // 2  # processors would be idle
         return
     taken = next(t for t in SLOWNESS if kernels[-1] == f"tile{t[0]}x{t[1]}")
     # Costs are whole numbers in units that round down by less than a percent.
@@ -162,7 +165,7 @@ def test_the_tile_takes_the_fewest_rounds_for_its_cost(m: int, n: int) -> None:
 
 @pytest.mark.parametrize(
     ("m", "n", "tile"),
-    [(4096, 4096, "128x256"), (4095, 4097, "64x128"), (512, 4096, "64x128"), (1024, 1024, "64x128"),
+    [(4096, 4096, "128x256"), (4095, 4097, "128x128"), (512, 4096, "128x128"), (1024, 1024, "64x128"),
      (128, 4096, "64x64")],
 )  # fmt: skip
 def test_tiles_of_known_sizes(m: int, n: int, tile: str) -> None:
@@ -215,7 +218,7 @@ def test_remarks_name_the_candidates_and_the_copies() -> None:
     )
     last = next(text for text in texts if text.startswith("tile64x64 | "))
     assert last.endswith(" | time 0.187 us * waves * (K ceildiv 64) | where none before it is taken")
-    assert len(texts) == len(set(texts)) <= 11
+    assert len(texts) == len(set(texts)) <= 12
 
 
 def whole(*shape: int) -> Array:
@@ -466,13 +469,20 @@ def test_every_kernel_of_odd_sizes_compiles_without_spills(element: str) -> None
     text = product(element=element)
     compiled = entry(text)
     sites: set[int] = set()
-    for m, n, k in ((4095, 4097, 4093), (4096, 4096, 4093), (511, 4097, 4093), (1023, 1023, 1111), (127, 4097, 4093)):
+    for m, n, k in (
+        (4095, 4097, 4093),
+        (4096, 4096, 4093),
+        (511, 4097, 4093),
+        (1023, 1023, 1111),
+        (1024, 1024, 1111),
+        (127, 4097, 4093),
+    ):
         for turned in (False, True):
             a, b = operand(m, k, turned=turned), operand(k, n, turned=turned)
             sites.update(launch.site for launch in compiled.plan.run([a, b], None).launches)
     names = {f"{compiled.plan.sites[n].kernel}/{compiled.plan.sites[n].variant}": n for n in sites}
     assert {name.split("/")[0].removeprefix("main_0_") for name in names} >= {
-        "pad0", "pad1", "turn0", "turn1", "tile128x256", "tile64x128",
+        "pad0", "pad1", "turn0", "turn1", "tile128x256", "tile128x128", "tile64x128",
     }  # fmt: skip
     for name, number in names.items():
         made = compile_cubin(emit_kernel(compiled.lower(compiled.plan.sites[number]).kernel, "sm_90a"), "sm_90a")

@@ -15,7 +15,7 @@ from tilewright.dialects.sym import Expr, Facts, Relation, ceildiv, floordiv, sm
 from tilewright.dialects.sym.prove import Answer
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType
-from tilewright.lowering.host_variants import compare_costs, element_bytes
+from tilewright.lowering.host_variants import Serves, compare_costs, element_bytes
 from tilewright.lowering.lin_to_tile import tile_sizes
 from tilewright.lowering.lin_to_tile.candidates import CHEAPEST, LAST, NEVER, Candidate, Candidates
 from tilewright.lowering.lin_to_tile.group_space import GroupSpace, Kind
@@ -46,8 +46,8 @@ class Schedule:
     """Two kernels in place of one, `kernel` being the first."""
     lets: tuple[tuple[str, Expr], ...] = ()
     """Symbols that the plan computes before it chooses, with their values."""
-    widths: tuple[int, ...] | None = None
-    """The index widths that it has variants of; None for all."""
+    serves: Serves | None = None
+    """What it has variants for; None for all."""
     plain: bool = False
     """Whether no variant widens its accesses: for what others leave, which is seldom aligned."""
 
@@ -214,42 +214,68 @@ def _matrix_contraction(
 ) -> list[Schedule]:
     """Tiles for matrix instructions, for operands that tensor maps can move, contiguous along either of their dims.
 
-    For each layout of the operands the first tile is taken that costs no more than any after it. What indices of 32
-    bits or contiguous rows of results do not serve goes to the first or the last of the tiles alone.
+    For each layout of the operands the first tile is taken that costs no more than any after it; among fewer where
+    results have rows that begin anywhere. What indices of 32 bits or contiguous rows do not serve goes to the first or
+    the last of the tiles alone.
     """
     space = request.space
     mapped = tuple(dict.fromkeys(space.contraction.ins))
-    made: list[tuple[str, tuple[Relation, ...], KernelOp]] = []
-    numbers: list[int] = []
-    costs = [_tile_cost(request, tile, rows[-1], columns[-1]) for tile in tile_sizes.MATRIX_CONTRACTIONS]
-    for number, tile in enumerate(tile_sizes.MATRIX_CONTRACTIONS):
-        wanted = [Relation(costs[number], "<=", later) for later in costs[number + 1 :]]
-        answers = [compare_costs(r, request.facts) for r in wanted]
-        prefers = tuple(r for r, a in zip(wanted, answers, strict=True) if a is not Answer.PROVED)
-        name = f"tile{tile.rows}x{tile.columns}"
-        if Answer.DISPROVED in answers:
-            _consider(request, name, tile, NEVER, None)
-            continue
-        _consider(request, name, tile, CHEAPEST if prefers else LAST, prefers)
-        kernel = request.writer(name, tiles((tile.rows, tile.columns, tile.depth))).write_contraction()
-        made.append((name, prefers, kernel))
-        numbers.append(number)
-        if not prefers:
-            break
-    layouts = _mapped_layouts(request)
-    if len(made) == 1:
-        ((name, _, kernel),) = made
-        return [Schedule(f"{name}_{layout}", when, kernel, (), mapped) for layout, when in layouts]
-    largest = (Relation(costs[numbers[0]], "<=", costs[numbers[-1]]),)
-    wide = [(made[0][0], largest, made[0][2]), made[-1]]
+    tried = [(tile, _tile_cost(request, tile, rows[-1], columns[-1])) for tile in tile_sizes.MATRIX_CONTRACTIONS]
+    kernels: dict[MatrixTile, KernelOp] = {}
+
+    def kernel_of(tile: MatrixTile) -> KernelOp:
+        if tile not in kernels:
+            name = f"tile{tile.rows}x{tile.columns}"
+            kernels[tile] = request.writer(name, tiles((tile.rows, tile.columns, tile.depth))).write_contraction()
+        return kernels[tile]
+
+    aligned = _cheapest_first(request, tried)
+    for tile, _ in tried:
+        prefers = next((found for other, found in aligned if other is tile), None)
+        verdict = NEVER if prefers is None else CHEAPEST if prefers else LAST
+        _consider(request, f"tile{tile.rows}x{tile.columns}", tile, verdict, prefers)
+    fewer = _cheapest_first(request, [each for each in tried if each[0].any_rows])
+    ends = {tile: cost for tile, cost in tried if tile in (fewer[0][0], fewer[-1][0])}
+    wide = _cheapest_first(request, list(ends.items()))
+    passes: list[tuple[Serves | None, str, list[tuple[MatrixTile, tuple[Relation, ...]]]]] = [
+        ("aligned", "", aligned),
+        ("rows", "_rows", fewer),
+        ("wide", "_wide", wide),
+    ]
+    if len(aligned) == 1 and aligned == fewer:
+        passes = [(None, "", aligned)]
     return [
         Schedule(
-            f"{name}_{layout}{suffix}", when, kernel, prefers, mapped, widths=widths, plain=bool(suffix) and not prefers
+            f"tile{tile.rows}x{tile.columns}_{layout}{suffix}",
+            when,
+            kernel_of(tile),
+            prefers,
+            mapped,
+            serves=serves,
+            plain=serves == "wide" and not prefers and len(wide) > 1,
         )
-        for suffix, widths, chosen in (("", (32,), made), ("_wide", (64,), wide))
-        for layout, when in layouts
-        for name, prefers, kernel in chosen
+        for serves, suffix, chosen in passes
+        for layout, when in _mapped_layouts(request)
+        for tile, prefers in chosen
     ]
+
+
+def _cheapest_first(
+    request: Request, tried: Sequence[tuple[MatrixTile, Expr]]
+) -> list[tuple[MatrixTile, tuple[Relation, ...]]]:
+    """The tiles that may cost least, each with what says that it costs no more than any after it; the last one with
+    nothing."""
+    found: list[tuple[MatrixTile, tuple[Relation, ...]]] = []
+    for number, (tile, cost) in enumerate(tried):
+        wanted = [Relation(cost, "<=", later) for _, later in tried[number + 1 :]]
+        answers = [compare_costs(r, request.facts) for r in wanted]
+        if Answer.DISPROVED in answers:
+            continue
+        prefers = tuple(r for r, a in zip(wanted, answers, strict=True) if a is not Answer.PROVED)
+        found.append((tile, prefers))
+        if not prefers:
+            break
+    return found
 
 
 def _matrix_splits(request: Request) -> list[Schedule]:

@@ -43,6 +43,10 @@ class MatrixTile:
     slowness: int
     """Percent of the time that an element of the largest tile takes, as measured on one H200 at sizes that fill it."""
     depth: int = 64
+    any_rows: bool = True
+    """Whether it is worth having for results whose rows begin anywhere, which threads store: where one warpgroup
+    multiplies, it has nobody to store meanwhile (4095 x 4097 x 4093 took half as long again in 64 x 128 as in
+    128 x 128)."""
 
     @property
     def cost(self) -> int:
@@ -57,7 +61,8 @@ class MatrixTile:
 
 MATRIX_CONTRACTIONS = (
     MatrixTile(128, 256, 100),
-    MatrixTile(64, 128, 105),
+    MatrixTile(128, 128, 104),
+    MatrixTile(64, 128, 105, any_rows=False),
     MatrixTile(64, 64, 187),
 )
 """The tiles among which a call chooses; of two that cost the same the first. Instructions of few columns read their
