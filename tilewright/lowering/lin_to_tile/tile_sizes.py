@@ -16,9 +16,10 @@ LARGE_STEP, LARGE_FIXED = 32, 8
 more elements, as if each took `LARGE_FIXED` steps to begin with."""
 MAP_BYTES = 16
 """What strides and addresses of tensors are multiples of for tensor maps."""
-ROW_BYTES = 32
-"""What rows of scratch that tensor maps read are multiples of: a sector. Rows that were odd multiples of 16 bytes
-made products slower by a fifth (4097^3 to 4103^3 ran at 417 to 420 TFLOP/s, 4106^3 to 4109^3 at 513 to 520; H200)."""
+ROW_BYTES = 128
+"""What rows of scratch that tensor maps read are multiples of: a line of the caches. Each 128 bytes of a box lie in one
+line then, not in two: where rows were multiples of 16 or 32 bytes products were bound by the L2 cache, the more so the
+smaller their tiles (4112^3, rows of 257 x 32 bytes, takes 378 us in tiles of 64 x 128, 4096^3 takes 210; H200)."""
 COPY_LAUNCH = 10_000_000
 COPY_ELEMENT = 14
 """What copying operands for matrix instructions costs, in multiply-adds of threads that are done in the same time: the
