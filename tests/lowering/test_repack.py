@@ -140,7 +140,7 @@ def test_copies_pay_from_some_size_on_whatever_the_form(m: int, n: int, k: int) 
     assert kernels[-1] not in ("large", "small", "split32x32_sum")
 
 
-SLOWNESS = {(128, 256): 1.0, (128, 128): 1.04, (64, 128): 1.05, (64, 64): 1.87}
+SLOWNESS = {(128, 256): 1.0, (64, 128): 1.05, (64, 64): 1.87}
 
 
 @settings(max_examples=60, deadline=None)
@@ -163,7 +163,7 @@ def test_the_tile_takes_the_fewest_rounds_for_its_cost(m: int, n: int) -> None:
 
 @pytest.mark.parametrize(
     ("m", "n", "tile"),
-    [(4096, 4096, "128x256"), (4095, 4097, "128x128"), (512, 4096, "128x128"), (1024, 1024, "64x128"),
+    [(4096, 4096, "128x256"), (4095, 4097, "64x128"), (512, 4096, "64x128"), (1024, 1024, "64x128"),
      (128, 4096, "64x64")],
 )  # fmt: skip
 def test_tiles_of_known_sizes(m: int, n: int, tile: str) -> None:
@@ -211,10 +211,12 @@ def test_remarks_name_the_candidates_and_the_copies() -> None:
     assert "%a is copied into rows of multiples of 64 elements where tensor maps cannot move it as it is: " in texts[0]
     assert "14*K*M + 1792*K + 10000000 <= 128*K*max(M, 32)" in texts[0]
     assert (
-        "tile 128 x 256 x 64: 49152 bytes of shared memory for the operands of a step, 128 accumulators a thread, "
-        "cost 800*(M ceildiv 16896): taken where it costs least" in texts  # 132 processors with 128 rows each
+        "tile128x256 | tile 128x256x64 | shared 196608 B | registers ~168 | waves M ceildiv 16896 | "  # 132 of 128 rows
+        "time 0.8 us * waves * (K ceildiv 64) | where it costs least" in texts
     )
-    assert any(text.endswith("cost 187*(M ceildiv 4224): taken where none before it is") for text in texts)
+    last = next(text for text in texts if text.startswith("tile64x64 | "))
+    assert last.endswith(" | time 0.187 us * waves * (K ceildiv 64) | where none before it is taken")
+    assert len(texts) == len(set(texts)) <= 11
 
 
 def whole(*shape: int) -> Array:
@@ -471,7 +473,7 @@ def test_every_kernel_of_odd_sizes_compiles_without_spills(element: str) -> None
             sites.update(launch.site for launch in compiled.plan.run([a, b], None).launches)
     names = {f"{compiled.plan.sites[n].kernel}/{compiled.plan.sites[n].variant}": n for n in sites}
     assert {name.split("/")[0].removeprefix("main_0_") for name in names} >= {
-        "pad0", "pad1", "turn0", "turn1", "tile128x256", "tile128x128", "tile64x128",
+        "pad0", "pad1", "turn0", "turn1", "tile128x256", "tile64x128",
     }  # fmt: skip
     for name, number in names.items():
         made = compile_cubin(emit_kernel(compiled.lower(compiled.plan.sites[number]).kernel, "sm_90a"), "sm_90a")
