@@ -26,9 +26,8 @@ VECTOR_BYTES: Final = 16
 """The widest access of one thread (PTX ISA, ld.global.v4.b32)."""
 
 
-Serves: TypeAlias = Literal["aligned", "rows", "wide"]
-"""What a schedule has variants for, where others have the rest: indices of 32 bits and vectors; indices of 32 bits and
-rows that begin anywhere; all else."""
+Serves: TypeAlias = Literal["narrow", "wide"]
+"""What a schedule has variants for, where others have the rest: indices of 32 bits, or all that these leave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +73,7 @@ def make_variants(
     32-bit one where that is proved), then vectorised 32-bit, general 32-bit and vectorised 64-bit, in this order. Where
     contiguous rows alone make a difference, these are asked for in the place of the general 32-bit variant.
 
-    `serves` narrows them down: to 32 bits with vectors, to 32 bits without, where none need apply, or to what these
-    leave.
+    `serves` narrows them down: to those of 32 bits, where none need apply, or to what these leave.
     """
     narrow = {r: a for each in launched for r, a in _narrow_relations(each.kernel, facts).items()}
     vectors = [_vector_relations(each, facts) for each in launched]
@@ -88,8 +86,8 @@ def make_variants(
     kinds.append(("rows", rows) if any(rows) else ("general", nothing))
     tried = [(name, each, is_narrow) for is_narrow in (True, False) for name, each in kinds]
     tried.append(("general", nothing, False))
-    if serves == "aligned" or serves == "rows":
-        tried = [each for each in tried if each[2] and (each[0] == "vector") is (serves == "aligned")]
+    if serves == "narrow":
+        tried = [each for each in tried if each[2]]
     elif serves == "wide":
         tried = [("general", nothing, True)] if narrow_proved else [each for each in tried if not each[2]]
     made: list[tuple[str, list[dict[Relation, Answer]], bool]] = []

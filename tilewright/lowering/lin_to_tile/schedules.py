@@ -214,9 +214,8 @@ def _matrix_contraction(
 ) -> list[Schedule]:
     """Tiles for matrix instructions, for operands that tensor maps can move, contiguous along either of their dims.
 
-    For each layout of the operands the first tile is taken that costs no more than any after it; among fewer where
-    results have rows that begin anywhere. What indices of 32 bits or contiguous rows do not serve goes to the first or
-    the last of the tiles alone.
+    For each layout of the operands the first tile is taken that costs no more than any after it. What indices of 32
+    bits or contiguous rows of results do not serve goes to the first or the last of the tiles alone.
     """
     space = request.space
     mapped = tuple(dict.fromkeys(space.contraction.ins))
@@ -229,21 +228,19 @@ def _matrix_contraction(
             kernels[tile] = request.writer(name, tiles((tile.rows, tile.columns, tile.depth))).write_contraction()
         return kernels[tile]
 
-    aligned = _cheapest_first(request, tried)
+    found = _cheapest_first(request, tried)
     for tile, _ in tried:
-        prefers = next((found for other, found in aligned if other is tile), None)
+        prefers = next((asked for other, asked in found if other is tile), None)
         verdict = NEVER if prefers is None else CHEAPEST if prefers else LAST
         _consider(request, f"tile{tile.rows}x{tile.columns}", tile, verdict, prefers)
-    fewer = _cheapest_first(request, [each for each in tried if each[0].any_rows])
-    ends = {tile: cost for tile, cost in tried if tile in (fewer[0][0], fewer[-1][0])}
-    wide = _cheapest_first(request, list(ends.items()))
+    ends = (found[0][0], found[-1][0])
+    wide = _cheapest_first(request, [each for each in tried if each[0] in ends])
     passes: list[tuple[Serves | None, str, list[tuple[MatrixTile, tuple[Relation, ...]]]]] = [
-        ("aligned", "", aligned),
-        ("rows", "_rows", fewer),
+        ("narrow", "", found),
         ("wide", "_wide", wide),
     ]
-    if len(aligned) == 1 and aligned == fewer:
-        passes = [(None, "", aligned)]
+    if len(found) == 1:
+        passes = [(None, "", found)]
     return [
         Schedule(
             f"tile{tile.rows}x{tile.columns}_{layout}{suffix}",

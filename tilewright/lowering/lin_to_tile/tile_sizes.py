@@ -13,9 +13,10 @@ LARGE_FROM = 1 << 19
 """Result elements from which the large contraction tile fills the processors of current GPUs (32 tiles and up)."""
 MAP_BYTES = 16
 """What strides and addresses of tensors are multiples of for tensor maps."""
-ROW_BYTES = 32
-"""What rows of scratch that tensor maps read are multiples of: a sector. Rows that were odd multiples of 16 bytes
-made products slower by a fifth (4097^3 to 4103^3 ran at 417 to 420 TFLOP/s, 4106^3 to 4109^3 at 513 to 520; H200)."""
+ROW_BYTES = 128
+"""What rows of scratch that tensor maps read are multiples of: a line of the caches. Each 128 bytes of a box lie in one
+line then, not in two: where rows were multiples of 16 or 32 bytes products were bound by the L2 cache, the more so the
+smaller their tiles (4112^3, rows of 257 x 32 bytes, takes 378 us in tiles of 64 x 128, 4096^3 takes 210; H200)."""
 COPY_LAUNCH = 10_000_000
 COPY_ELEMENT = 14
 """What copying operands for matrix instructions costs, in multiply-adds of threads that are done in the same time: the
@@ -43,10 +44,6 @@ class MatrixTile:
     slowness: int
     """Percent of the time that an element of the largest tile takes, as measured on one H200 at sizes that fill it."""
     depth: int = 64
-    any_rows: bool = True
-    """Whether it is worth having for results whose rows begin anywhere, which threads store: where one warpgroup
-    multiplies, it has nobody to store meanwhile (4095 x 4097 x 4093 took half as long again in 64 x 128 as in
-    128 x 128)."""
 
     @property
     def cost(self) -> int:
@@ -62,7 +59,7 @@ class MatrixTile:
 MATRIX_CONTRACTIONS = (
     MatrixTile(128, 256, 100),
     MatrixTile(128, 128, 104),
-    MatrixTile(64, 128, 105, any_rows=False),
+    MatrixTile(64, 128, 105),
     MatrixTile(64, 64, 187),
 )
 """The tiles among which a call chooses; of two that cost the same the first. Instructions of few columns read their
