@@ -140,13 +140,21 @@ def test_copies_pay_from_some_size_on_whatever_the_form(m: int, n: int, k: int) 
     assert kernels[-1] not in ("large", "small", "split32x32_sum")
 
 
-SLOWNESS = {(128, 256): 1.0, (64, 128): 1.05, (64, 64): 1.87}
+SLOWNESS = {(128, 256): 1.0, (128, 128): 1.04, (64, 128): 1.05, (64, 64): 1.87}
+RAGGED = {(128, 256): 118_000, (128, 128): 39_000, (64, 128): 104_000, (64, 64): 60_000}
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(64, 9000), st.integers(64, 9000))
 def test_the_tile_takes_the_fewest_rounds_for_its_cost(m: int, n: int) -> None:
-    cost = {t: -(-(-(-m // t[0]) * -(-n // t[1])) // 132) * t[0] * t[1] * s for t, s in SLOWNESS.items()}
+    # Fifths of whole numbers, 800 for the largest tile: its own cost, with what results add that no tensor map stores;
+    # or that of reading rows, which is higher for those of b where they begin within lines or sectors.
+    def each(tile: tuple[int, int]) -> int:
+        own = round(tile[0] * tile[1] * SLOWNESS[tile] * 100) // 4096 + (RAGGED[tile] // 4096 if n % 8 else 0)
+        column = 5 if n % 8 else 5 + 3 * (n % 64 > 0) + 4 * (n % 16 > 0)
+        return max(5 * own, 5 * tile[0] + column * tile[1])
+
+    cost = {t: -(-(-(-m // t[0]) * -(-n // t[1])) // 132) * each(t) for t in SLOWNESS}
     _, kernels = (
         decide(operand(m, 4096), operand(4096, -(-n // 8) * 8))
         if n % 8 == 0
@@ -157,13 +165,12 @@ def test_the_tile_takes_the_fewest_rounds_for_its_cost(m: int, n: int) -> None:
         assert -(-m // rows) * -(-n // columns) <= 132 // 2  # processors would be idle
         return
     taken = next(t for t in SLOWNESS if kernels[-1] == f"tile{t[0]}x{t[1]}")
-    # Costs are whole numbers in units that round down by less than a percent.
-    assert cost[taken] <= min(cost.values()) * 1.01
+    assert cost[taken] == min(cost.values())
 
 
 @pytest.mark.parametrize(
     ("m", "n", "tile"),
-    [(4096, 4096, "128x256"), (4095, 4097, "64x128"), (512, 4096, "64x128"), (1024, 1024, "64x128"),
+    [(4096, 4096, "128x256"), (4095, 4097, "128x128"), (512, 4096, "128x128"), (1024, 1024, "64x128"),
      (128, 4096, "64x64")],
 )  # fmt: skip
 def test_tiles_of_known_sizes(m: int, n: int, tile: str) -> None:
@@ -216,7 +223,7 @@ def test_remarks_name_the_candidates_and_the_copies() -> None:
     )
     last = next(text for text in texts if text.startswith("tile64x64 | "))
     assert last.endswith(" | time 0.187 us * waves * (K ceildiv 64) | where none before it is taken")
-    assert len(texts) == len(set(texts)) <= 11
+    assert len(texts) == len(set(texts)) <= 12
 
 
 def whole(*shape: int) -> Array:

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.lin.shapes import scalar_type
-from tilewright.dialects.sym import Expr, Facts, Relation, ceildiv, floordiv, smax
+from tilewright.dialects.sym import Expr, Facts, Relation, ceildiv, floordiv, mod, smax, smin
 from tilewright.dialects.sym.prove import Answer
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType
@@ -214,23 +214,29 @@ def _matrix_contraction(
 ) -> list[Schedule]:
     """Tiles for matrix instructions, for operands that tensor maps can move, contiguous along either of their dims.
 
-    For each layout of the operands the first tile is taken that costs no more than any after it. What indices of 32
-    bits or contiguous rows of results do not serve goes to the first or the last of the tiles alone.
+    For each layout of the operands the first tile is taken that costs no more than any after it; remarks say it of
+    tensors whose rows are aligned. What indices of 32 bits or contiguous rows of results do not serve goes to the first
+    or the last of the tiles alone.
     """
     space = request.space
     mapped = tuple(dict.fromkeys(space.contraction.ins))
     made: list[tuple[str, tuple[Relation, ...], KernelOp]] = []
     numbers: list[int] = []
-    costs = [_tile_cost(request, tile, rows[-1], columns[-1]) for tile in tile_sizes.MATRIX_CONTRACTIONS]
-    for number, tile in enumerate(tile_sizes.MATRIX_CONTRACTIONS):
+    family, alignment = tile_sizes.MATRIX_CONTRACTIONS, _alignment(request)
+    costs = [_tile_cost(request, tile, rows[-1], columns[-1], alignment) for tile in family]
+    aligned = [_tile_cost(request, tile, rows[-1], columns[-1]) for tile in family]
+    for number, tile in enumerate(family):
         wanted = [Relation(costs[number], "<=", later) for later in costs[number + 1 :]]
         answers = [compare_costs(r, request.facts) for r in wanted]
         prefers = tuple(r for r, a in zip(wanted, answers, strict=True) if a is not Answer.PROVED)
         name = f"tile{tile.rows}x{tile.columns}"
-        if Answer.DISPROVED in answers:
+        counts = (_tile_count(request, rows[-1], columns[-1], later) for later in family[number + 1 :])
+        one = any(request.facts.prove(Relation(count, "<=", Expr.const(1))) is Answer.PROVED for count in counts)
+        if one or Answer.DISPROVED in answers:
             _consider(request, name, tile, NEVER, None)
             continue
-        _consider(request, name, tile, CHEAPEST if prefers else LAST, prefers)
+        said = [Relation(aligned[number], "<=", later) for later in aligned[number + 1 :]] if prefers else []
+        _consider(request, name, tile, CHEAPEST if prefers else LAST, said)
         kernel = request.writer(name, tiles((tile.rows, tile.columns, tile.depth))).write_contraction()
         made.append((name, prefers, kernel))
         numbers.append(number)
@@ -486,10 +492,55 @@ def _consider_parts(
 _SPLITS = (tile_sizes.SPLIT_THIN, *tile_sizes.SPLIT_MATRIX)
 
 
-def _tile_cost(request: Request, tile: MatrixTile, row: int, column: int) -> Expr:
-    """What a tile costs: rounds in which all processors compute one each, times its own cost."""
-    count = _tile_count(request, row, column, tile)
-    return ceildiv(count, request.processors) * tile.cost
+@dataclass(frozen=True)
+class Alignment:
+    """How a product's tensors lie in memory: each 1 or 0."""
+
+    within_lines: tuple[Expr, Expr]
+    """Whether an operand's rows begin within lines of the caches, whose 128 bytes are then two requests."""
+    within_sectors: tuple[Expr, Expr]
+    """Whether they begin within sectors of 32 bytes."""
+    ragged: Expr
+    """Whether rows of the result begin at no multiple of 16 bytes, so that no tensor map stores them."""
+
+
+def _tile_cost(request: Request, tile: MatrixTile, row: int, column: int, alignment: Alignment | None = None) -> Expr:
+    """What a tile costs: rounds in which all processors compute one each, times its own cost, or that of reading it
+    through the L2 cache if this is more."""
+    rounds = ceildiv(_tile_count(request, row, column, tile), request.processors)
+    if alignment is None:
+        return rounds * tile.cost
+    depth = request.space.extents[matrix_dims(request.space).depth[-1]]
+    own = tile_sizes.LINE * (tile.cost + alignment.ragged * floordiv(tile.ragged, smax(tile.depth, depth)))
+    reading = Expr.const(0)
+    for size, line, sector in zip(
+        (tile.rows, tile.columns), alignment.within_lines, alignment.within_sectors, strict=True
+    ):
+        reading = reading + size * (tile_sizes.LINE + tile_sizes.SPLIT_LINE * line + tile_sizes.SPLIT_SECTOR * sector)
+    return rounds * smax(own, reading)
+
+
+def _alignment(request: Request) -> Alignment:
+    """What strides say of the operands and the first result. What tensor maps move is contiguous along one dim, so that
+    the product of all strides is that of the others'."""
+    lines: list[Expr] = []
+    sectors: list[Expr] = []
+    types = dict(request.inputs)
+    for number, value in enumerate(request.space.contraction.ins):
+        type_ = types.get(value)
+        pitch = Expr.const(0)
+        if isinstance(type_, BufType) and type_.strides is not None:
+            axes = operand_axes(request.space, number)
+            pitch = prod((type_.strides[a] for a in axes if type_.dims[a].constant != 1), start=Expr.const(1))
+            pitch = pitch * element_bytes(type_.element)
+        lines.append(smin(1, mod(pitch, tile_sizes.ROW_BYTES)))
+        sectors.append(smin(1, mod(pitch, tile_sizes.SECTOR_BYTES)))
+    result = request.outputs[0][1]
+    pitch = prod((s for s in (result.strides or ()) if s.constant != 1), start=Expr.const(1))
+    if not result.strides:
+        pitch = result.dims[-1]
+    ragged = smin(1, mod(pitch * element_bytes(result.element), tile_sizes.MAP_BYTES))
+    return Alignment((lines[0], lines[1]), (sectors[0], sectors[1]), ragged)
 
 
 def _mapped_layouts(request: Request, alignment: int = tile_sizes.MAP_BYTES) -> list[tuple[str, tuple[Relation, ...]]]:

@@ -44,6 +44,8 @@ class MatrixTile:
     slowness: int
     """Percent of the time that an element of the largest tile takes, as measured on one H200 at sizes that fill it."""
     depth: int = 64
+    ragged: int = 0
+    """What is added to the cost, times the depth of the sum, where no tensor map stores the results."""
 
     @property
     def cost(self) -> int:
@@ -57,12 +59,18 @@ class MatrixTile:
 
 
 MATRIX_CONTRACTIONS = (
-    MatrixTile(128, 256, 100),
-    MatrixTile(64, 128, 105),
-    MatrixTile(64, 64, 187),
+    MatrixTile(128, 256, 100, ragged=118_000),
+    MatrixTile(128, 128, 104, ragged=39_000),
+    MatrixTile(64, 128, 105, ragged=104_000),
+    MatrixTile(64, 64, 187, ragged=60_000),
 )
 """The tiles among which a call chooses; of two that cost the same the first. Instructions of few columns read their
 rows too often: 128 x 64 and 256 x 64 take 138 where 64 x 128 takes 105 (4096^3, H200)."""
+LINE, SPLIT_LINE, SPLIT_SECTOR = 5, 3, 4
+"""What a row of an operand's tile costs to read through the L2 cache, in fifths of a tile's cost: with rows that begin
+at multiples of 128 bytes; what is added where they do not, and where they begin at no multiple of 32 either. On an H200
+4096^3 with pitches of 4128, 4112 and 4104 elements takes 277, 320 and 459 us in tiles of 64 x 128, and 217 with 4160."""
+SECTOR_BYTES = 32
 
 WARP_CONTRACTIONS = (MatrixTile(128, 128, 100, 32), MatrixTile(64, 64, 150, 32))
 """A large and a small tile on matrix instructions of warps, in panels of 64 bytes along the depth."""
