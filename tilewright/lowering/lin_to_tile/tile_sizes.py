@@ -69,7 +69,7 @@ rows too often: 128 x 64 and 256 x 64 take 138 where 64 x 128 takes 105 (4096^3,
 LINE, SPLIT_LINE, SPLIT_SECTOR = 5, 3, 4
 """What a row of an operand's tile costs to read through the L2 cache, in fifths of a tile's cost: with rows that begin
 at multiples of 128 bytes; what is added where they do not, and where they begin at no multiple of 32 either. On an H200
-4096^3 with pitches of 4128, 4112 and 4104 elements takes 277, 320 and 459 us in tiles of 64 x 128, and 217 with 4160."""
+4096^3 takes 277, 320 and 459 us in tiles of 64 x 128 with pitches of 4128, 4112 and 4104 elements, 217 with 4160."""
 SECTOR_BYTES = 32
 
 WARP_CONTRACTIONS = (MatrixTile(128, 128, 100, 32), MatrixTile(64, 64, 150, 32))
