@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, Operation
 
 from tilewright.dialects.simt import structure
 from tilewright.dialects.simt.async_copy import CpAsyncCommitOp, CpAsyncOp, CpAsyncWaitOp
+from tilewright.dialects.simt.clusters import ClusterBarrierOp, ClusterRankOp
 from tilewright.dialects.simt.matrix import LdmatrixOp, MmaSyncOp
 from tilewright.dialects.simt.mbarriers import (
     FenceOp,
@@ -156,6 +157,7 @@ SPECIAL: dict[type[Operation], tuple[str, ...]] = {
     CpAsyncOp: ("LDGSTS",),
     WgmmaOp: ("HGMMA", "WARPGROUP"),
     TmaLoadOp: ("UTMALDG",),
+    ClusterBarrierOp: ("UCGABAR_ARV", "UCGABAR_WAIT"),
     TmaStoreOp: ("UTMASTG",),
     BulkCommitOp: ("UTMACMDFLUSH",),
     StMatrixOp: ("STSM",),
@@ -186,7 +188,7 @@ READERS: dict[type[Operation], Callable[[Promises, Any], None]] = {
 
 SILENT: set[type[Operation]] = {
     RegsAllocOp, RegsLoadOp, RegsStoreOp, structure.BlockIdOp, structure.GridDimOp, structure.TidOp, structure.UnrollOp,
-    BulkWaitOp, CpAsyncCommitOp, CpAsyncWaitOp, ElectOp, FenceOp, MbarOp, MisalignedOp, RolesOp,
+    BulkWaitOp, ClusterRankOp, CpAsyncCommitOp, CpAsyncWaitOp, ElectOp, FenceOp, MbarOp, MisalignedOp, RolesOp,
     WgmmaCommitOp, WgmmaFenceOp, WgmmaWaitOp,
 }  # fmt: skip
 """The ops of `simt` that leave none to be told apart: registers are what is not memory, ids are read in several ways,

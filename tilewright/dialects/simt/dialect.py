@@ -3,6 +3,7 @@
 from xdsl.ir import Dialect
 
 from tilewright.dialects.simt.async_copy import CpAsyncCommitOp, CpAsyncOp, CpAsyncWaitOp
+from tilewright.dialects.simt.clusters import ClusterBarrierOp, ClusterRankOp
 from tilewright.dialects.simt.matrix import LdmatrixOp, MmaSyncOp
 from tilewright.dialects.simt.mbarriers import (
     FenceOp,
@@ -36,6 +37,8 @@ Simt = Dialect(
         BlockIdOp,
         BulkCommitOp,
         BulkWaitOp,
+        ClusterBarrierOp,
+        ClusterRankOp,
         ElectOp,
         FenceOp,
         GridDimOp,

@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.dialects.roles import WARPGROUP
+from tilewright.dialects.simt.clusters import ClusterBarrierOp, ClusterRankOp
 from tilewright.dialects.simt.mbarriers import (
     FenceOp,
     MbarArriveOp,
@@ -51,7 +52,18 @@ def _mbar_init(w: Writer, op: MbarInitOp) -> None:
 
 
 def _mbar_arrive(w: Writer, op: MbarArriveOp) -> None:
-    w.line(f"tw_mbar_arrive({_slot(w, op.bar, op.slot)});")
+    if op.rank is None:
+        w.line(f"tw_mbar_arrive({_slot(w, op.bar, op.slot)});")
+    else:
+        w.line(f"tw_mbar_arrive_at({_slot(w, op.bar, op.slot)}, {w.name(op.rank)});")
+
+
+def _cluster_rank(w: Writer, op: ClusterRankOp) -> None:
+    w.line(f"const int {w.bind(op.res)} = tw_cluster_rank();")
+
+
+def _cluster_barrier(w: Writer, _op: ClusterBarrierOp) -> None:
+    w.line("tw_cluster_barrier();")
 
 
 def _mbar_expect(w: Writer, op: MbarExpectOp) -> None:
@@ -112,7 +124,10 @@ def _roles(w: Writer, op: RolesOp) -> None:
 def _tma_load(w: Writer, op: TmaLoadOp) -> None:
     to = f"tw_shared_address({w.name(op.shared)} + {w.name(op.index)})"
     places = ", ".join(w.name(c) for c in reversed(op.coordinates))
-    w.line(f"tw_tma_load({to}, &{w.name(op.map)}, {_slot(w, op.bar, op.slot)}, {places});")
+    name = "tw_tma_load"
+    if op.multicast is not None:
+        name += f"_multicast<{sum(1 << rank for rank in op.ranks)}>"
+    w.line(f"{name}({to}, &{w.name(op.map)}, {_slot(w, op.bar, op.slot)}, {places});")
 
 
 def _tma_store(w: Writer, op: TmaStoreOp) -> None:
@@ -171,6 +186,8 @@ def _stmatrix(w: Writer, op: StMatrixOp) -> None:
 HOPPER: dict[type[Operation], Write] = {
     BulkCommitOp: _bulk_commit,
     BulkWaitOp: _bulk_wait,
+    ClusterBarrierOp: _cluster_barrier,
+    ClusterRankOp: _cluster_rank,
     ElectOp: _elect,
     FenceOp: _fence,
     MbarArriveOp: _mbar_arrive,
