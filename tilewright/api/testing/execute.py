@@ -204,7 +204,9 @@ class PlannedCall:
                 program = self._compiled[kernel] = compile_kernel(kernel, "check", aliased=True)
             of_maps = [e for m in kernel.tensor_maps.data for e in (*m.dims.data, *m.strides.data)]
             sizes = expressions_function(of_maps, self.plan.symbols)(self._decision.symbols)
-            grid = each.grid if kernel.persistent is None else min(each.grid, PERSISTENT_BLOCKS)
+            size = kernel.cluster_size
+            few = -(-PERSISTENT_BLOCKS // size) * size
+            grid = each.grid if kernel.persistent is None else min(each.grid, few)
             report = program.run(
                 [buffer_of(t) for t in each.tensors], params, grid=grid, map_sizes=sizes, landing=landing
             )

@@ -32,12 +32,11 @@ from xdsl.traits import IsolatedFromAbove, NoTerminator, Pure, RecursiveMemoryEf
 from xdsl.utils.exceptions import VerifyException
 
 from tilewright.dialects.assembly import i64_attr, parse_extra_attributes, parse_i64, parse_word, print_extra_attributes
+from tilewright.dialects.roles import CLUSTERS
 from tilewright.dialects.simt.types import GlobalType, TensorMapAttr, TmapType
 from tilewright.dialects.sym.attributes import ExprAttr, RelationAttr, parse_expr_from, parse_relation_from
 
 DIMENSIONS = ("x", "y", "z")
-CLUSTERS = (2, 4, 8)
-"""Blocks of a cluster (PTX ISA 8.0, .reqnctapercluster: at most 8 are portable)."""
 
 
 @irdl_op_definition

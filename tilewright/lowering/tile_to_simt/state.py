@@ -22,7 +22,8 @@ from tilewright.lowering.tile_to_simt.expressions import lower_expr
 class Channel:
     """A channel: its rings in shared memory, its mbarriers when tensor maps fill it, and its named barrier.
 
-    `stored` says that tensor maps store from it, `by_threads` that threads fill it from global memory.
+    `stored` says that tensor maps store from it, `by_threads` that threads fill it from global memory; `blocks` of a
+    cluster fill and release its slots together, `rank` being the place of this one.
     """
 
     op: ChannelOp
@@ -32,6 +33,8 @@ class Channel:
     number: int
     stored: bool = False
     by_threads: bool = False
+    blocks: int = 1
+    rank: SSAValue | None = None
 
     @property
     def is_async(self) -> bool:
