@@ -13,6 +13,7 @@ from tilewright.dialects.sym import ApplyOp, Expr, ceildiv
 from tilewright.dialects.sym.attributes import DimsAttr
 from tilewright.dialects.tile.compute import MmaOp
 from tilewright.dialects.tile.structure import KernelOp
+from tilewright.passes.choose_mma import WARPGROUP_ARCH
 from tilewright.passes.core import TilewrightPass, error_at
 from tilewright.passes.remarks import remark
 from tilewright.passes.tile_analysis import kernels_of
@@ -52,6 +53,10 @@ class FormClustersPass(TilewrightPass):
 
     def _form(self, kernel: KernelOp) -> None:
         several = [d for d, n in enumerate(kernel.clusters) if n > 1]
+        if kernel.arch is not None and kernel.arch.data != WARPGROUP_ARCH:
+            del kernel.properties["cluster"]
+            remark(kernel, self.name, f"no clusters: {kernel.arch.data} has none")
+            return
         if len(several) > 1 or kernel.persistent is not None or _has_proved_bounds(kernel):
             del kernel.properties["cluster"]
             remark(kernel, self.name, "no clusters: of several dims, of a persistent kernel, or after prove-bounds")

@@ -86,11 +86,11 @@ class MakePersistentPass(TilewrightPass):
             each.detach()
             if each not in last:
                 body.add_op(each)
-        place: list[Operation] = []
+        in_cluster: list[Operation] = []
         if rank is not None:
-            place = [ApplyOp(mod(Expr.symbol("b"), together), {"b": coordinates[0]})]
-            place[0].results[0].name_hint = rank.name_hint
-            rank.replace_all_uses_with(place[0].results[0])
+            in_cluster = [ApplyOp(mod(Expr.symbol("b"), together), {"b": coordinates[0]})]
+            in_cluster[0].results[0].name_hint = rank.name_hint
+            rank.replace_all_uses_with(in_cluster[0].results[0])
             block.erase_arg(rank)
         for coordinate in coordinates[1:]:
             block.erase_arg(coordinate)
@@ -104,9 +104,9 @@ class MakePersistentPass(TilewrightPass):
             Region(body),
             where={"b": coordinates[0], "n": count.res},
         )
-        for new in (count, loop, *place, *first, raster):
+        for new in (count, loop, *in_cluster, *first, raster):
             new.location = kernel.location
-        block.add_ops([*place, count, loop, *last])
+        block.add_ops([*in_cluster, count, loop, *last])
         kernel.properties["grid"] = DimsAttr((tiles * together,))
         if rank is not None:
             kernel.properties["cluster"] = int_array([together])

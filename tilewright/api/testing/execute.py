@@ -117,7 +117,8 @@ def oracle(module: ModuleOp, inputs: Sequence[Any], sizes: Mapping[str, int]) ->
 
 SCHEDULE = pipelines.TILE[: pipelines.TILE.index("tile-to-simt")]
 """The passes that leave tile IR."""
-PLAN = ("lin-to-tile", "host-plan")
+PLAN = pipelines.TENSOR[pipelines.TENSOR.index("lin-to-tile") + 1 :]
+"""The passes that make a launch plan of kernels in tiles."""
 
 
 def planned(module: ModuleOp) -> ModuleOp:
@@ -126,7 +127,7 @@ def planned(module: ModuleOp) -> ModuleOp:
     if level_of(made) == "tensor":
         pipelines.run(made, context(), pipelines.TENSOR)
     elif any(isinstance(op, LaunchOp) and op.index_width is None for op in made.walk()):
-        pipelines.run(made, context(), ["host-plan"])
+        pipelines.run(made, context(), PLAN)
     return made
 
 
