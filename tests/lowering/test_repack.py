@@ -140,7 +140,7 @@ def test_copies_pay_from_some_size_on_whatever_the_form(m: int, n: int, k: int) 
     assert kernels[-1] not in ("large", "small", "split32x32_sum")
 
 
-SLOWNESS = {(128, 256): 1.0, (256, 128): 1.0, (128, 128): 1.12, (128, 64): 1.35, (64, 64): 1.8}
+SLOWNESS = {(128, 256): 1.0, (128, 128): 1.04, (64, 128): 1.05, (64, 64): 1.87}
 
 
 @settings(max_examples=60, deadline=None)
@@ -152,8 +152,8 @@ def test_the_tile_takes_the_fewest_rounds_for_its_cost(m: int, n: int) -> None:
         if n % 8 == 0
         else decide(operand(m, 4096), operand(4096, n, turned=True))
     )
-    if kernels[-1] == "split64x64_sum":
-        assert -(-m // 64) * -(-n // 64) <= 132 // 2  # processors would be idle
+    if kernels[-1] == "split64x128_sum":
+        assert -(-m // 64) * -(-n // 128) <= 132 // 2  # processors would be idle
         return
     taken = next(t for t in SLOWNESS if kernels[-1] == f"tile{t[0]}x{t[1]}")
     # Costs are whole numbers in units that round down by less than a percent.
@@ -162,7 +162,7 @@ def test_the_tile_takes_the_fewest_rounds_for_its_cost(m: int, n: int) -> None:
 
 @pytest.mark.parametrize(
     ("m", "n", "tile"),
-    [(4096, 4096, "128x256"), (4095, 4097, "256x128"), (512, 4096, "128x128"), (1024, 1024, "128x64"),
+    [(4096, 4096, "128x256"), (4095, 4097, "128x128"), (512, 4096, "128x128"), (1024, 1024, "64x128"),
      (128, 4096, "64x64")],
 )  # fmt: skip
 def test_tiles_of_known_sizes(m: int, n: int, tile: str) -> None:
@@ -213,7 +213,7 @@ def test_remarks_name_the_candidates_and_the_copies() -> None:
         "tile 128 x 256 x 64: 49152 bytes of shared memory for the operands of a step, 128 accumulators a thread, "
         "cost 800*(M ceildiv 16896): taken where it costs least" in texts  # 132 processors with 128 rows each
     )
-    assert any(text.endswith("cost 180*(M ceildiv 4224): taken where none before it is") for text in texts)
+    assert any(text.endswith("cost 187*(M ceildiv 4224): taken where none before it is") for text in texts)
 
 
 def whole(*shape: int) -> Array:
@@ -470,7 +470,7 @@ def test_every_kernel_of_odd_sizes_compiles_without_spills(element: str) -> None
             sites.update(launch.site for launch in compiled.plan.run([a, b], None).launches)
     names = {f"{compiled.plan.sites[n].kernel}/{compiled.plan.sites[n].variant}": n for n in sites}
     assert {name.split("/")[0].removeprefix("main_0_") for name in names} >= {
-        "pad0", "pad1", "turn0", "turn1", "tile128x256", "tile256x128", "tile128x128", "tile128x64",
+        "pad0", "pad1", "turn0", "turn1", "tile128x256", "tile128x128", "tile64x128",
     }  # fmt: skip
     for name, number in names.items():
         made = compile_cubin(emit_kernel(compiled.lower(compiled.plan.sites[number]).kernel, "sm_90a"), "sm_90a")

@@ -237,7 +237,7 @@ def _matrix_splits(request: Request) -> list[Schedule]:
         across = [layout for layout in layouts if layout[0][thin] not in summed]
         found += _split(request, f"thin_{name}", tile_sizes.SPLIT_THIN, along, thin)
         found += _split(request, f"thin_{name}_across", tile_sizes.SPLIT_ACROSS, across, thin)
-    return found + _split(request, "split64x64", tile_sizes.SPLIT_SQUARE, layouts)
+    return found + _split(request, "split64x128", tile_sizes.SPLIT_WIDE, layouts)
 
 
 def _small_split(request: Request) -> list[Schedule]:
@@ -308,7 +308,7 @@ def _split_pays(
     rounds = Expr.const(1) if thin is None else ceildiv(count * parts, tile_sizes.PROCESSORS)
     cost = tile_sizes.SPLIT_LAUNCH + floordiv(sums, tile_sizes.SPLIT_RATE)
     cost = cost + rounds * tile.cost * ceildiv(chunk, tile.depth)
-    square = tile_sizes.SPLIT_SQUARE
+    square = tile_sizes.WHOLE
     edges = dict.fromkeys(wide, square.rows)
     whole = prod((ceildiv(space.extents[d], edges.get(d, 1)) for d in space.parallel), start=Expr.const(1))
     without = ceildiv(whole, tile_sizes.PROCESSORS) * square.cost * ceildiv(depth, square.depth)
