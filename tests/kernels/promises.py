@@ -39,7 +39,7 @@ from tilewright.dialects.simt.memory import (
 from tilewright.dialects.simt.roles import ElectOp, RolesOp
 from tilewright.dialects.simt.structure import KernelOp
 from tilewright.dialects.simt.sync import BarrierOp, ShuffleOp
-from tilewright.dialects.simt.tma import BulkCommitOp, BulkWaitOp, TmaLoadOp, TmaStoreOp
+from tilewright.dialects.simt.tma import BulkCommitOp, BulkWaitOp, PrefetchMapOp, TmaLoadOp, TmaStoreOp
 from tilewright.dialects.simt.types import GlobalType, SharedType
 from tilewright.dialects.simt.wgmma import StMatrixOp, WgmmaCommitOp, WgmmaFenceOp, WgmmaOp, WgmmaWaitOp
 from tilewright.lowering.host_variants import element_bytes
@@ -156,6 +156,7 @@ SPECIAL: dict[type[Operation], tuple[str, ...]] = {
     MmaSyncOp: ("HMMA",),
     CpAsyncOp: ("LDGSTS",),
     WgmmaOp: ("HGMMA", "WARPGROUP"),
+    PrefetchMapOp: ("UTMACCTL",),
     TmaLoadOp: ("UTMALDG",),
     ClusterBarrierOp: ("UCGABAR_ARV", "UCGABAR_WAIT"),
     TmaStoreOp: ("UTMASTG",),

@@ -62,6 +62,9 @@ TW_DEVICE void tw_fewer_registers() { asm volatile("setmaxnreg.dec.sync.aligned.
 // ---- Tensor maps ---------------------------------------------------------------------------------------------------
 // Coordinates count elements, innermost dim first.
 
+TW_DEVICE void tw_prefetch_map(const TwTensorMap *map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
 TW_DEVICE void tw_tma_load(unsigned to, const TwTensorMap *map, unsigned bar, int c0) {
   asm volatile(
       "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3}], [%2];" ::"r"(to),

@@ -26,7 +26,7 @@ from tilewright.dialects.simt.memory import (
 from tilewright.dialects.simt.roles import ElectOp, RolesOp
 from tilewright.dialects.simt.structure import BlockIdOp, GridDimOp, KernelOp, TidOp, UnrollOp
 from tilewright.dialects.simt.sync import BarrierOp, ShuffleOp
-from tilewright.dialects.simt.tma import BulkCommitOp, BulkWaitOp, TmaLoadOp, TmaStoreOp
+from tilewright.dialects.simt.tma import BulkCommitOp, BulkWaitOp, PrefetchMapOp, TmaLoadOp, TmaStoreOp
 from tilewright.dialects.simt.types import GlobalType, MbarType, RegsType, SharedType, TensorMapAttr, TmapType
 from tilewright.dialects.simt.wgmma import StMatrixOp, WgmmaCommitOp, WgmmaFenceOp, WgmmaOp, WgmmaWaitOp
 
@@ -56,6 +56,7 @@ Simt = Dialect(
         NamedBarrierOp,
         MisalignedOp,
         MmaSyncOp,
+        PrefetchMapOp,
         RegsAllocOp,
         RegsLoadOp,
         RegsStoreOp,

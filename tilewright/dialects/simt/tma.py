@@ -53,6 +53,26 @@ def check_box(map_: SSAValue, coordinates: Sequence[SSAValue], shared: SSAValue)
 
 
 @irdl_op_definition
+class PrefetchMapOp(IRDLOperation):
+    """`simt.prefetch_map %map`: fetch the map itself, so that the first copy by it need not wait for that."""
+
+    name = "simt.prefetch_map"
+    map = operand_def(TmapType)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    def __init__(self, map: SSAValue) -> None:
+        super().__init__(operands=[map])
+
+    @classmethod
+    def parse(cls, parser: Parser) -> PrefetchMapOp:
+        return cls(parse_value(parser))
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.map)
+
+
+@irdl_op_definition
 class TmaLoadOp(IRDLOperation):
     """`simt.tma.load %map[%m, %k] to %s[%i] signal %bar[%n]`: a box into the array from element %i on, row-major.
 

@@ -20,7 +20,7 @@ from tilewright.dialects.simt.mbarriers import (
 )
 from tilewright.dialects.simt.roles import ElectOp, RolesOp
 from tilewright.dialects.simt.structure import KernelOp
-from tilewright.dialects.simt.tma import BulkCommitOp, BulkWaitOp, TmaLoadOp, TmaStoreOp
+from tilewright.dialects.simt.tma import BulkCommitOp, BulkWaitOp, PrefetchMapOp, TmaLoadOp, TmaStoreOp
 from tilewright.dialects.simt.types import MbarType, RegsType, SharedType
 from tilewright.dialects.simt.wgmma import StMatrixOp, WgmmaCommitOp, WgmmaFenceOp, WgmmaOp, WgmmaWaitOp
 from tilewright.lowering.simt_to_cuda.structured import place
@@ -121,6 +121,10 @@ def _roles(w: Writer, op: RolesOp) -> None:
             w.body(body.block)
 
 
+def _prefetch_map(w: Writer, op: PrefetchMapOp) -> None:
+    w.line(f"tw_prefetch_map(&{w.name(op.map)});")
+
+
 def _tma_load(w: Writer, op: TmaLoadOp) -> None:
     to = f"tw_shared_address({w.name(op.shared)} + {w.name(op.index)})"
     places = ", ".join(w.name(c) for c in reversed(op.coordinates))
@@ -196,6 +200,7 @@ HOPPER: dict[type[Operation], Write] = {
     MbarOp: _mbar,
     MbarWaitOp: _mbar_wait,
     NamedBarrierOp: _named_barrier,
+    PrefetchMapOp: _prefetch_map,
     RolesOp: _roles,
     StMatrixOp: _stmatrix,
     TmaLoadOp: _tma_load,

@@ -33,7 +33,7 @@ from tilewright.dialects.simt.mbarriers import (
 )
 from tilewright.dialects.simt.memory import RegsAllocOp, RegsLoadOp, RegsStoreOp, SharedOp
 from tilewright.dialects.simt.sync import BarrierOp
-from tilewright.dialects.simt.tma import BulkCommitOp, BulkWaitOp, TmaLoadOp, TmaStoreOp
+from tilewright.dialects.simt.tma import BulkCommitOp, BulkWaitOp, PrefetchMapOp, TmaLoadOp, TmaStoreOp
 from tilewright.dialects.simt.types import MbarType, TensorMapAttr, TmapType, regs_type, shared_type
 from tilewright.dialects.simt.wgmma import StMatrixOp, WgmmaWaitOp
 from tilewright.dialects.sym.attributes import DimsAttr
@@ -103,10 +103,20 @@ def declare_channels(kernel: Kernel, op: KernelOp) -> None:
     if started:
         with builder.elect("block"):
             for bar, arrivals in started:
-                builder.add(MbarInitOp(bar, arrivals))
+                init = builder.add(MbarInitOp(bar, arrivals))
+                kernel.started = kernel.started or init
             builder.add(FenceOp("mbarrier_init"))
         # Other blocks reach the barriers of a cluster's block.
         builder.add(BarrierOp() if rank is None else ClusterBarrierOp())
+
+
+def prefetch_maps(kernel: Kernel) -> None:
+    """The thread that starts the barriers fetches the tensor maps first; all are known once the body is lowered."""
+    if kernel.started is not None and kernel.started.parent is not None:
+        fetches = [PrefetchMapOp(argument) for argument in kernel.maps.values()]
+        for each in fetches:
+            each.location = kernel.started.location
+        kernel.started.parent.insert_ops_before(fetches, kernel.started)
 
 
 def _is_stored(channel: ChannelOp) -> bool:

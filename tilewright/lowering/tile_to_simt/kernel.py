@@ -37,6 +37,7 @@ from tilewright.lowering.tile_to_simt.channels import (
     lower_receive,
     lower_release,
     panel_of,
+    prefetch_maps,
     ring_of,
     rings_in,
 )
@@ -63,6 +64,7 @@ def lower_kernel(op: KernelOp) -> simt.KernelOp:
     declare_channels(kernel, op)
     _coordinates(kernel, op)
     _lower_block(kernel, op.body.block)
+    prefetch_maps(kernel)
     if any(channel.blocks > 1 for channel in kernel.channels.values()):
         # No block ends while another of its cluster may still reach its shared memory.
         builder.add(ClusterBarrierOp())

@@ -90,6 +90,8 @@ class Kernel:
     """Register arrays that matrix instructions write."""
     turn: tuple[SSAValue, int] | None = None
     """The variable and count of the innermost unrolled loop."""
+    started: Operation | None = None
+    """The first op that starts an mbarrier, once there is one."""
     scope: str = "block"
     """Whose first thread does what one thread does: `block`, or `role` inside of one."""
 

@@ -17,11 +17,11 @@ from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.location import location_of
 from tilewright.dialects.simt.memory import SharedOp
 from tilewright.dialects.simt.structure import KernelOp
-from tilewright.dialects.simt.tma import BulkCommitOp, BulkWaitOp, TmaLoadOp, TmaStoreOp
+from tilewright.dialects.simt.tma import BulkCommitOp, BulkWaitOp, PrefetchMapOp, TmaLoadOp, TmaStoreOp
 from tilewright.dialects.simt.types import SharedType, TmapType
 from tilewright.runtime.numerics import Array, storage_dtype
 from tilewright.runtime.sim.clocks import Unit
-from tilewright.runtime.sim.compiler import Compiled, CompileFn, Compiler
+from tilewright.runtime.sim.compiler import Compiled, CompileFn, Compiler, nothing
 from tilewright.runtime.sim.groups import Groups
 from tilewright.runtime.sim.machine import CHUNK, Machine
 from tilewright.runtime.sim.mbarriers import Slots, check_made, make_slots
@@ -354,11 +354,17 @@ def stored_pointers(kernel: KernelOp) -> set[int]:
     return {kernel.tensor_maps.data[number].pointer.data for number in maps}
 
 
+def compile_prefetch(compiler: Compiler, op: PrefetchMapOp) -> Compiled:
+    """`simt.prefetch_map` changes no value."""
+    return nothing()
+
+
 def tma_table() -> dict[type[Operation], CompileFn]:
     """Entries of the compiler's table for the tensor memory accelerator."""
     return {
         BulkCommitOp: compile_commit,
         BulkWaitOp: compile_wait,
+        PrefetchMapOp: compile_prefetch,
         TmaLoadOp: compile_load,
         TmaStoreOp: compile_store,
     }
