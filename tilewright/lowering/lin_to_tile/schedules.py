@@ -10,12 +10,13 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, TensorType, f32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.assembly import int_array
 from tilewright.dialects.lin.shapes import scalar_type
-from tilewright.dialects.sym import Expr, Facts, Relation, ceildiv, floordiv, smax, smin
+from tilewright.dialects.sym import Expr, Facts, Relation, ceildiv, floordiv, mod, smax, smin
 from tilewright.dialects.sym.prove import Answer
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType
-from tilewright.lowering.host_variants import compare_costs
+from tilewright.lowering.host_variants import compare_costs, element_bytes
 from tilewright.lowering.lin_to_tile import tile_sizes
 from tilewright.lowering.lin_to_tile.group_space import GroupSpace, Kind
 from tilewright.lowering.lin_to_tile.kernel_writer import KernelWriter
@@ -215,10 +216,17 @@ def _matrix_contraction(
     mapped = tuple(dict.fromkeys(space.contraction.ins))
     made: list[tuple[str, tuple[Relation, ...], KernelOp]] = []
     numbers: list[int] = []
-    costs = [_tile_cost(request, tile, rows[-1], columns[-1]) for tile in tile_sizes.MATRIX_CONTRACTIONS]
+    lines, lets = _named(request, "line", tile_sizes.LINE, [_line_cost(request, n) for n in range(2)])
+    costs = [_tile_cost(request, tile, rows[-1], columns[-1], lines) for tile in tile_sizes.MATRIX_CONTRACTIONS]
+    named, of_tiles = _named(request, "cost", 0, costs)
+    lets += of_tiles
+    facts = request.facts.child()
+    for line in lines:
+        facts.add(Relation(line, ">=", Expr.const(tile_sizes.LINE)))
+        facts.add(Relation(line, "<=", Expr.const(max(cost for _, cost in tile_sizes.LINE_ACROSS))))
     for number, tile in enumerate(tile_sizes.MATRIX_CONTRACTIONS):
-        wanted = [Relation(costs[number], "<=", later) for later in costs[number + 1 :]]
-        answers = [compare_costs(r, request.facts) for r in wanted]
+        answers = [compare_costs(Relation(costs[number], "<=", later), facts) for later in costs[number + 1 :]]
+        wanted = [Relation(named[number], "<=", later) for later in named[number + 1 :]]
         prefers = tuple(r for r, a in zip(wanted, answers, strict=True) if a is not Answer.PROVED)
         verdict = "never taken, another costs less" if Answer.DISPROVED in answers else "taken where it costs least"
         if not prefers:
@@ -226,8 +234,13 @@ def _matrix_contraction(
         _remark_tile(request, tile, costs[number], verdict)
         if Answer.DISPROVED in answers:
             continue
-        name = f"tile{tile.rows}x{tile.columns}"
+        name = tile.name
         kernel = request.writer(name, tiles((tile.rows, tile.columns, tile.depth))).write_contraction()
+        if tile.cluster is not None:
+            along = rows[-1] if tile.cluster == "rows" else columns[-1]
+            kernel.properties["cluster"] = int_array(
+                [tile_sizes.CLUSTER if d == along else 1 for d in request.space.parallel]
+            )
         made.append((name, prefers, kernel))
         numbers.append(number)
         if not prefers:
@@ -236,16 +249,37 @@ def _matrix_contraction(
     if len(made) == 1:
         ((name, _, kernel),) = made
         return [Schedule(f"{name}_{layout}", when, kernel, (), mapped) for layout, when in layouts]
-    largest = (Relation(costs[numbers[0]], "<=", costs[numbers[-1]]),)
+    largest = (Relation(named[numbers[0]], "<=", named[numbers[-1]]),)
     wide = [(made[0][0], largest, made[0][2]), made[-1]]
     return [
         Schedule(
-            f"{name}_{layout}", when, kernel, prefers, mapped, widths=widths, plain=widths == (64,) and not prefers
+            f"{name}_{layout}",
+            when,
+            kernel,
+            prefers,
+            mapped,
+            lets=lets,
+            widths=widths,
+            plain=widths == (64,) and not prefers,
         )
         for widths, chosen in (((32,), made), ((64,), wide))
         for layout, when in layouts
         for name, prefers, kernel in chosen
     ]
+
+
+def _named(
+    request: Request, name: str, least: int, values: Sequence[Expr]
+) -> tuple[list[Expr], tuple[tuple[str, Expr], ...]]:
+    """Values as symbols that the plan computes once, since they occur many times, and what these are; a constant stays
+    one."""
+    found, lets = list(values), list[tuple[str, Expr]]()
+    for number, value in enumerate(values):
+        if request.declare is not None and value.constant is None:
+            symbol = request.declare(name, least, 1)
+            found[number] = Expr.symbol(symbol)
+            lets.append((symbol, value))
+    return found, tuple(lets)
 
 
 def _matrix_splits(request: Request) -> list[Schedule]:
@@ -313,8 +347,11 @@ def _split(
 
 
 def _tile_count(request: Request, row: int, column: int, tile: MatrixTile | SplitTile) -> Expr:
-    """How many tiles the results are, whose rows lie along the dim `row` and whose columns along `column`."""
+    """How many tiles, or tiles of clusters, the results are, whose rows lie along the dim `row` and whose columns along
+    `column`."""
     sizes = {row: tile.rows, column: tile.columns}
+    if isinstance(tile, MatrixTile) and tile.cluster is not None:
+        sizes[row if tile.cluster == "rows" else column] *= tile_sizes.CLUSTER
     return prod(
         (ceildiv(request.space.extents[d], sizes.get(d, 1)) for d in request.space.parallel), start=Expr.const(1)
     )
@@ -419,10 +456,41 @@ def _remark_tile(request: Request, tile: MatrixTile, cost: Expr, verdict: str) -
     )
 
 
-def _tile_cost(request: Request, tile: MatrixTile, row: int, column: int) -> Expr:
-    """What a tile costs: rounds in which all processors compute one each, times its own cost."""
-    count = _tile_count(request, row, column, tile)
-    return ceildiv(count, request.processors) * tile.cost
+def _tile_cost(
+    request: Request, tile: MatrixTile, row: int, column: int, lines: Sequence[Expr] = (Expr.const(0), Expr.const(0))
+) -> Expr:
+    """What a tile costs: rounds in which all processors compute one each, times its own cost, or that of fetching its
+    operands, whose `lines` cost so much, where it is more. The last round may have few tiles, whose fetching costs as
+    much less."""
+    count, at_once = _tile_count(request, row, column, tile), request.processors
+    if tile.cluster is not None:
+        count, at_once = tile_sizes.CLUSTER * count, at_once // tile_sizes.CLUSTER * tile_sizes.CLUSTER
+    left, right = (n * line for n, line in zip(tile.fetched, lines, strict=True))
+    fetching = left + right
+    if fetching.constant is not None and fetching.constant <= tile.cost:
+        return ceildiv(count, at_once) * tile.cost
+    rounds, rest = floordiv(count, at_once), mod(count, at_once)
+    last = smax(smin(rest, 1) * tile.cost, floordiv(rest * fetching, at_once))
+    return rounds * smax(tile.cost, fetching) + last
+
+
+def _line_cost(request: Request, number: int) -> Expr:
+    """What fetching 128 bytes of a row of an operand (of a column, where these are contiguous) costs, by the largest
+    power of two that divides the distance of rows.
+
+    Of its two strides one is 1 where a tensor map moves it, and counts for nothing here.
+    """
+    type_ = dict(request.inputs).get(request.space.contraction.ins[number])
+    cost = Expr.const(tile_sizes.LINE)
+    if not isinstance(type_, BufType) or type_.strides is None:
+        return cost
+    for axis in operand_axes(request.space, number):
+        more = Expr.const(0)
+        for bytes_, whole in tile_sizes.LINE_ACROSS:
+            odd = mod(floordiv(type_.strides[axis], bytes_ // element_bytes(type_.element)), 2)
+            more = smax(more, (whole - tile_sizes.LINE) * odd)
+        cost = cost + more
+    return cost
 
 
 def _mapped_layouts(request: Request, alignment: int = tile_sizes.MAP_BYTES) -> list[tuple[str, tuple[Relation, ...]]]:
