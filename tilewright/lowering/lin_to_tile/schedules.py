@@ -18,14 +18,15 @@ from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType
 from tilewright.lowering.host_variants import compare_costs, element_bytes
 from tilewright.lowering.lin_to_tile import tile_sizes
+from tilewright.lowering.lin_to_tile.candidates import CHEAPEST, LAST, NEVER, Candidate, Candidates
 from tilewright.lowering.lin_to_tile.group_space import GroupSpace, Kind
 from tilewright.lowering.lin_to_tile.kernel_writer import KernelWriter
 from tilewright.lowering.lin_to_tile.repack import mapped_layouts, matrix_dims, operand_axes
 from tilewright.lowering.lin_to_tile.split import Split, part_count, part_depth, write_split
 from tilewright.lowering.lin_to_tile.tile_sizes import Bound, MatrixTile, SplitTile
 from tilewright.lowering.targets.limits import Limits
+from tilewright.passes.allocate_shared import shared_limit
 from tilewright.passes.choose_mma import WARPGROUP_ARCH, multiplies_by_warps
-from tilewright.passes.remarks import remark
 
 LETTERS = "ntuvwxyz"
 """Names of layouts, by the dim along which an operand is contiguous, the last one first."""
@@ -73,6 +74,8 @@ class Request:
     """Bytes of scratch that a schedule may take; None for any number."""
     processors: int = Limits.processors
     """Those of the device, which compute a tile each at a time."""
+    candidates: Candidates = field(default_factory=Candidates)
+    """What is to be said of the tiles that a product chooses among."""
 
     def extent(self, dim: int) -> Bound:
         """What is known of a group dim's size."""
@@ -100,7 +103,9 @@ def schedules(request: Request) -> list[Schedule]:
     if kind is Kind.ELEMENTWISE:
         return [_elementwise(request)]
     if kind is Kind.CONTRACTION:
-        return _contraction(request)
+        found = _contraction(request)
+        request.candidates.say(request.origin)
+        return found
     assert kind is Kind.REDUCTION  # what shares no iteration space is lowered one by one
     return _reduction(request)
 
@@ -167,16 +172,17 @@ def _contraction(request: Request) -> list[Schedule]:
         if dims:
             elements = elements * space.extents[dims[-1]]
     enough = Relation(elements, ">=", Expr.const(tile_sizes.LARGE_FROM))
-    if matrix:
-        step, fixed = tile_sizes.LARGE_STEP, tile_sizes.LARGE_FIXED
-        turns = elements * (smin(space.extents[depth[-1]], step) + fixed)
-        enough = Relation(turns, ">=", Expr.const(tile_sizes.LARGE_FROM * (step + fixed)))
     answer = request.facts.prove(enough)
+    others = "for operands that are not aligned, " if matrix else ""
     if answer is not Answer.DISPROVED:
+        prefers = () if answer is Answer.PROVED else (enough,)
+        verdict = f"{others}from {tile_sizes.LARGE_FROM} results on" if prefers else f"{others}always"
+        _consider(request, "large", tile_sizes.LARGE_TILE, verdict, None if matrix else prefers)
         large = tiles(tile_sizes.LARGE_CONTRACTION)
         when = () if answer is Answer.PROVED else (enough,)
         found.append(Schedule("large", when, request.writer("large", large).write_contraction(), plain=matrix))
     if answer is not Answer.PROVED:
+        _consider(request, "small", tile_sizes.SPLIT_SMALL, f"{others}where none before it is", None if matrix else ())
         found.append(Schedule("small", (), request.writer("small", small).write_contraction(), plain=matrix))
     return found
 
@@ -216,6 +222,8 @@ def _matrix_contraction(
     mapped = tuple(dict.fromkeys(space.contraction.ins))
     made: list[tuple[str, tuple[Relation, ...], KernelOp]] = []
     numbers: list[int] = []
+    known = (Expr.const(tile_sizes.LINE),) * 2
+    aligned = [_tile_cost(request, tile, rows[-1], columns[-1], known) for tile in tile_sizes.MATRIX_CONTRACTIONS]
     lines, lets = _named(request, "line", tile_sizes.LINE, [_line_cost(request, n) for n in range(2)])
     costs = [_tile_cost(request, tile, rows[-1], columns[-1], lines) for tile in tile_sizes.MATRIX_CONTRACTIONS]
     named, of_tiles = _named(request, "cost", 0, costs)
@@ -228,13 +236,12 @@ def _matrix_contraction(
         answers = [compare_costs(Relation(costs[number], "<=", later), facts) for later in costs[number + 1 :]]
         wanted = [Relation(named[number], "<=", later) for later in named[number + 1 :]]
         prefers = tuple(r for r, a in zip(wanted, answers, strict=True) if a is not Answer.PROVED)
-        verdict = "never taken, another costs less" if Answer.DISPROVED in answers else "taken where it costs least"
-        if not prefers:
-            verdict = "taken where none before it is"
-        _remark_tile(request, tile, costs[number], verdict)
-        if Answer.DISPROVED in answers:
-            continue
         name = tile.name
+        if Answer.DISPROVED in answers:
+            _consider(request, name, tile, NEVER, None)
+            continue
+        said = tuple(Relation(aligned[number], "<=", later) for later in aligned[number + 1 :])
+        _consider(request, name, tile, CHEAPEST if prefers else LAST, said if prefers else ())
         kernel = request.writer(name, tiles((tile.rows, tile.columns, tile.depth))).write_contraction()
         if tile.cluster is not None:
             along = rows[-1] if tile.cluster == "rows" else columns[-1]
@@ -253,16 +260,16 @@ def _matrix_contraction(
     wide = [(made[0][0], largest, made[0][2]), made[-1]]
     return [
         Schedule(
-            f"{name}_{layout}",
+            f"{name}_{layout}{suffix}",
             when,
             kernel,
             prefers,
             mapped,
             lets=lets,
             widths=widths,
-            plain=widths == (64,) and not prefers,
+            plain=bool(suffix) and not prefers,
         )
-        for widths, chosen in (((32,), made), ((64,), wide))
+        for suffix, widths, chosen in (("", (32,), made), ("_wide", (64,), wide))
         for layout, when in layouts
         for name, prefers, kernel in chosen
     ]
@@ -283,13 +290,18 @@ def _named(
 
 
 def _matrix_splits(request: Request) -> list[Schedule]:
-    """Parts on matrix instructions, in wide tiles where these are no more than high ones, else in high ones."""
+    """Parts on matrix instructions: for few rows, then in wide tiles where these are no more than high ones, else in
+    high ones."""
     layouts = _mapped_layouts(request)
-    return [
-        schedule
-        for tile in tile_sizes.SPLIT_MATRIX
-        for schedule in _split(request, f"split{tile.rows}x{tile.columns}", tile, layouts)
-    ]
+    if not layouts:
+        return []
+    own, axes = request.space.operand_dims(request.space.contraction, 0), operand_axes(request.space, 0)
+    summed = {LETTERS[n] for n, axis in enumerate(axes) if own[axis] in request.space.reduced}
+    along = [layout for layout in layouts if layout[0][0] in summed]
+    found = _split(request, "thin", tile_sizes.SPLIT_THIN, along)
+    for tile in tile_sizes.SPLIT_MATRIX:
+        found += _split(request, f"split{tile.rows}x{tile.columns}", tile, layouts)
+    return found
 
 
 def _small_split(request: Request, plain: bool) -> list[Schedule]:
@@ -309,8 +321,10 @@ def _split(
     if any(v in inside for v in space.contraction.ins) or any(a is not None for a in space.contraction.accesses):
         return []
     depth, row, column = space.extents[dims.depth[-1]], dims.rows[-1], dims.columns[-1]
+    if tile is tile_sizes.SPLIT_THIN:
+        row, column = column, row
     value = part_count(_tile_count(request, row, column, tile), depth, tile, request.processors)
-    matrix = tile in tile_sizes.SPLIT_MATRIX
+    matrix = tile is not tile_sizes.SPLIT_SMALL
     thin = facts.range(space.extents[row if tile.columns > tile.rows else column])[0]
     most = facts.range(value)[1]
     if most is not None and most < 2 and (not matrix or (thin is not None and thin > tile_sizes.SPLIT_THIN_UP_TO)):
@@ -333,12 +347,7 @@ def _split(
     if request.max_workspace is not None:
         room = prod(made.scratch.memory_dims, start=Expr.const(4))
         prefers.append(Relation(room, "<=", Expr.const(request.max_workspace)))
-    remark(
-        request.origin,
-        "lin-to-tile",
-        f"tile {tile.rows} x {tile.columns} x {tile.depth} in {value} parts: "
-        f"taken where {' and '.join(map(str, prefers))}",
-    )
+    _consider_parts(request, name, tile, prefers, lets, _tile_count(request, row, column, tile))
     mapped = tuple(dict.fromkeys(space.contraction.ins)) if layouts[0][0] else ()
     return [
         Schedule(f"{name}_{layout}" if layout else name, when, made.first, tuple(prefers), mapped, made, lets)
@@ -371,9 +380,12 @@ def _matrix_split_pays(
     cost = cost + ceildiv(count * parts, request.processors) * tile.cost * ceildiv(chunk, tile.depth)
     whole = tile_sizes.WHOLE
     without = ceildiv(_tile_count(request, row, column, whole), request.processors) * whole.cost
+    pays = Relation(cost, "<=", without * ceildiv(depth, whole.depth))
+    if tile is tile_sizes.SPLIT_THIN:
+        return [Relation(space.extents[column], "<=", Expr.const(tile.columns)), pays]
     wide = tile.columns > tile.rows
     thin = floordiv(Expr.const(tile_sizes.SPLIT_THIN_UP_TO), smax(1, space.extents[row if wide else column]))
-    result = [Relation(parts + thin, ">=", Expr.const(2)), Relation(cost, "<=", without * ceildiv(depth, whole.depth))]
+    result = [Relation(parts + thin, ">=", Expr.const(2)), pays]
     if wide:
         result.insert(0, Relation(count, "<=", _tile_count(request, row, column, tile_sizes.SPLIT_MATRIX[1])))
     return result
@@ -435,48 +447,109 @@ def _warp_kernels(
     cheaper = Relation(large, "<=", small)
     answer = compare_costs(cheaper, request.facts)
     made: list[tuple[str, tuple[Relation, ...], KernelOp]] = []
-    for tile, cost, never in zip(sizes, (large, small), (Answer.DISPROVED, Answer.PROVED), strict=True):
-        verdict = "never taken, another costs less" if answer is never else "taken where it costs least"
-        _remark_tile(request, tile, cost, verdict)
-        if answer is not never:
-            name = f"warps{tile.rows}x{tile.columns}{suffix}"
-            kernel = request.writer(name, tiles((tile.rows, tile.columns, tile.depth))).write_contraction()
-            made.append((name, (cheaper,) if answer is Answer.UNKNOWN and tile is sizes[0] else (), kernel))
+    for tile, never in zip(sizes, (Answer.DISPROVED, Answer.PROVED), strict=True):
+        name = f"warps{tile.rows}x{tile.columns}{suffix}"
+        if answer is never:
+            _consider(request, name, tile, NEVER, None)
+            continue
+        prefers = (cheaper,) if answer is Answer.UNKNOWN and tile is sizes[0] else ()
+        _consider(request, name, tile, CHEAPEST if tile is sizes[0] else LAST, None if suffix else prefers)
+        kernel = request.writer(name, tiles((tile.rows, tile.columns, tile.depth))).write_contraction()
+        made.append((name, prefers, kernel))
     return made
 
 
-def _remark_tile(request: Request, tile: MatrixTile, cost: Expr, verdict: str) -> None:
-    """What a tile takes, what it costs a call, and when it is chosen."""
-    bytes_ = 2 * tile.depth * (tile.rows + tile.columns)
-    remark(
-        request.origin,
-        "lin-to-tile",
-        f"tile {tile.rows} x {tile.columns} x {tile.depth}: {bytes_} bytes of shared memory for the operands of a "
-        f"step, {tile.accumulators} accumulators a thread, cost {cost}: {verdict}",
+def _consider(
+    request: Request,
+    name: str,
+    tile: MatrixTile | SplitTile,
+    verdict: str,
+    prefers: Sequence[Relation] | None,
+    *,
+    count: Expr | None = None,
+    depth: Expr | None = None,
+    beside: Expr | int = 0,
+    beside_text: str = "",
+    lets: tuple[tuple[str, Expr], ...] = (),
+) -> None:
+    """Keep what is to be said of a tile: what it takes, and when it is chosen. `count` is how many there are, and
+    `depth` the sum of each, where the product is cut."""
+    dims, space = matrix_dims(request.space), request.space
+    elements = [scalar_type(v.type) for v in space.contraction.ins]
+    step_bytes = tile.depth * (tile.rows + tile.columns) * element_bytes(elements[0])
+    most = shared_limit(request.arch or "") // step_bytes
+    slots = {"t": min(8, most), "w": min(4, most)}.get(name[0], min(8, most) if tile in _SPLITS else 1)
+    threads = 128 * min(2, tile.rows // 64) if tile in _SPLITS else 256
+    accumulators = tile.accumulators if isinstance(tile, MatrixTile) else tile.rows * tile.columns // threads
+    if count is None:
+        row, column = (found[-1] if found else -1 for found in (dims.rows, dims.columns))
+        count = _tile_count(request, row, column, tile)
+    at_a_time = request.processors * (tile.blocks if isinstance(tile, SplitTile) else 1)
+    if isinstance(tile, MatrixTile) and tile.cluster is not None:
+        at_a_time //= tile_sizes.CLUSTER
+    if depth is None:
+        depth = space.extents[dims.depth[-1]] if dims.depth else Expr.const(1)
+    steps = prod((space.extents[d] for d in dims.depth[:-1]), start=ceildiv(depth, tile.depth))
+    made = Candidate(
+        name, (tile.rows, tile.columns, tile.depth), step_bytes, slots, accumulators, ceildiv(count, at_a_time), steps,
+        tile.cost, verdict, None if prefers is None else tuple(prefers), Expr.const(0) + beside, beside_text, lets,
+    )  # fmt: skip
+    request.candidates.add(made)
+
+
+def _consider_parts(
+    request: Request,
+    name: str,
+    tile: SplitTile,
+    prefers: Sequence[Relation],
+    lets: tuple[tuple[str, Expr], ...],
+    count: Expr,
+) -> None:
+    """The same of a product in parts, of whose result there are `count` tiles."""
+    parts, chunk = (Expr.symbol(symbol) for symbol, _ in lets)
+    sums = prod((request.space.extents[d] for d in request.space.parallel), start=parts)
+    verdict = "where these cost less than whole sums"
+    if tile is tile_sizes.SPLIT_SMALL:
+        verdict = f"where there are several and {prefers[1]}"
+    _consider(
+        request,
+        name,
+        tile,
+        verdict,
+        prefers,
+        count=count * parts,
+        depth=chunk,
+        beside=floordiv(sums, tile_sizes.SPLIT_RATE) + tile_sizes.SPLIT_LAUNCH,
+        beside_text=f"{tile_sizes.SPLIT_LAUNCH / 1000:g} us + {sums}/{tile_sizes.SPLIT_RATE} ns",
+        lets=lets,
     )
+
+
+_SPLITS = (tile_sizes.SPLIT_THIN, *tile_sizes.SPLIT_MATRIX)
 
 
 def _tile_cost(
     request: Request, tile: MatrixTile, row: int, column: int, lines: Sequence[Expr] = (Expr.const(0), Expr.const(0))
 ) -> Expr:
-    """What a tile costs: rounds in which all processors compute one each, times its own cost, or that of fetching its
-    operands, whose `lines` cost so much, where it is more. The last round may have few tiles, whose fetching costs as
-    much less."""
+    """What a step of the depth costs with a tile, in tenths of nanoseconds: rounds in which all processors compute one
+    each, times its own cost, or that of fetching its operands, whose `lines` cost so much, where it is more. The last
+    round may have few tiles, whose fetching costs as much less."""
     count, at_once = _tile_count(request, row, column, tile), request.processors
     if tile.cluster is not None:
         count, at_once = tile_sizes.CLUSTER * count, at_once // tile_sizes.CLUSTER * tile_sizes.CLUSTER
     left, right = (n * line for n, line in zip(tile.fetched, lines, strict=True))
     fetching = left + right
-    if fetching.constant is not None and fetching.constant <= tile.cost:
-        return ceildiv(count, at_once) * tile.cost
+    computing = 10 * tile.cost
+    if fetching.constant is not None and fetching.constant <= computing:
+        return ceildiv(count, at_once) * computing
     rounds, rest = floordiv(count, at_once), mod(count, at_once)
-    last = smax(smin(rest, 1) * tile.cost, floordiv(rest * fetching, at_once))
-    return rounds * smax(tile.cost, fetching) + last
+    last = smax(smin(rest, 1) * computing, floordiv(rest * fetching, at_once))
+    return rounds * smax(computing, fetching) + last
 
 
 def _line_cost(request: Request, number: int) -> Expr:
-    """What fetching 128 bytes of a row of an operand (of a column, where these are contiguous) costs, by the largest
-    power of two that divides the distance of rows.
+    """What fetching 128 bytes of a row of an operand (of a column, where these are contiguous) costs, in tenths of
+    nanoseconds, by the largest power of two that divides the distance of rows.
 
     Of its two strides one is 1 where a tensor map moves it, and counts for nothing here.
     """

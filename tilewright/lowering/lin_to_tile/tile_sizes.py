@@ -11,9 +11,6 @@ LARGE_CONTRACTION = (128, 128, 16)
 SMALL_CONTRACTION = (32, 32, 64)
 LARGE_FROM = 1 << 19
 """Result elements from which the large contraction tile fills the processors of current GPUs (32 tiles and up)."""
-LARGE_STEP, LARGE_FIXED = 32, 8
-"""Where matrix instructions take all that is worth a copy, sums are mostly short: below this depth the large tile needs
-more elements, as if each took `LARGE_FIXED` steps to begin with."""
 MAP_BYTES = 16
 """What strides and addresses of tensors are multiples of for tensor maps."""
 ROW_BYTES = 128
@@ -68,8 +65,8 @@ class MatrixTile:
 
     @property
     def cost(self) -> int:
-        """What the tile costs: its elements, in units of 4096, times its slowness in thousandths."""
-        return self.rows * self.columns * self.slowness * 10 // 4096
+        """What the tile costs: its elements, in units of 4096, times its slowness."""
+        return self.rows * self.columns * self.slowness // 4096
 
     @property
     def accumulators(self) -> int:
@@ -80,7 +77,6 @@ class MatrixTile:
 MATRIX_CONTRACTIONS = (
     MatrixTile(128, 256, 100),
     MatrixTile(128, 256, 102, cluster="rows"),
-    MatrixTile(128, 128, 104),
     MatrixTile(128, 128, 106, cluster="rows"),
     MatrixTile(64, 128, 105),
     MatrixTile(64, 128, 118, cluster="rows"),
@@ -92,7 +88,7 @@ each other, which costs 2 percent, and 12 where one warpgroup computes; they pay
 slowly."""
 LINE = 11
 LINE_ACROSS = ((16, 23), (32, 16), (64, 14))
-"""What fetching 128 bytes of a row of an operand costs, in the unit of a tile's cost, where rows lie multiples of 128
+"""What fetching 128 bytes of a row of an operand costs, in tenths of a tile's cost, where rows lie multiples of 128
 bytes apart; and where they are odd multiples of so many bytes apart, so that most lie across two lines of the cache.
 Tiles of 128 x 256, 128 x 128 and 64 x 128 took 242, 323 and 467 us at 4088^3 (16 bytes), and 256, 243 and 378 us at
 4112^3 (32 bytes): 23 and 16 give that to a twentieth, for blocks alone and in clusters."""
@@ -121,12 +117,17 @@ class SplitTile:
     """Blocks that one processor runs at a time."""
 
 
+SPLIT_THIN = SplitTile(128, 16, 64, 250, 4)
+"""On matrix instructions for products with up to 16 rows, which are the tile's columns: a step moves 16 KiB of the
+large operand. The small one has to be contiguous along the sum."""
 SPLIT_MATRIX = (SplitTile(64, 128, 64, 200, 4), SplitTile(128, 64, 64, 250, 4))
 """On matrix instructions: a wide tile, and a high one."""
 WHOLE = SplitTile(64, 64, 64, 180, 4)
 """What a product that is not cut takes: rounds of such tiles."""
 SPLIT_SMALL = SplitTile(32, 32, 64, 1500, 1, blocks=2)
 """On multiply-adds of threads, which wait for their operands at each step."""
+LARGE_TILE = SplitTile(*LARGE_CONTRACTION, 1700, 1)
+"""The large tile of multiply-adds; 41 TFLOP/s at 4096^3 on an H200."""
 SPLIT_SUMS = (4, 8, 32)
 """Parts, rows and columns of partial sums that a block of the second kernel adds at a time: rows of 128 bytes. One
 kernel for all sizes; with few columns most of its threads rest."""
@@ -136,7 +137,7 @@ SPLIT_RATE = 375
 """Partial sums that are written and read again in a nanosecond: 8 bytes each at 3 TB/s."""
 SPLIT_DEPTH = 192
 """Summed elements from which multiply-adds of threads are cut into parts."""
-SPLIT_THIN_UP_TO = 16
+SPLIT_THIN_UP_TO = SPLIT_THIN.columns
 """Rows or columns of a thin product."""
 
 
