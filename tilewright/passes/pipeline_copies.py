@@ -170,7 +170,9 @@ class PipelineCopiesPass(TilewrightPass):
         assert kernel.threads is not None
         words = sum(-(-dense_bytes(buf(c.target)) // (4 * kernel.threads.value.data)) for c in copies)
         if words > MOST_WORDS:
-            remark(loop, self.name, f"left as it is: {words} registers a thread for the next turn, at most {MOST_WORDS}")
+            remark(
+                loop, self.name, f"left as it is: {words} registers a thread for the next turn, at most {MOST_WORDS}"
+            )
             return
         assert loop.parent is not None
         name = _fresh_name(loop)
