@@ -311,7 +311,9 @@ def _widen(copy: CopyOp, scopes: KernelScopes) -> None:
     axis = swizzle.along.data
     width = provable_width(copy, axis, scopes, whole=False)
     wide = widen(copy.dist.dims, copy.tile_type.sizes, axis, width)
-    if wide[axis].vector > copy.widths[0]:
+    now = 1 if copy.unaligned is not None else copy.widths[0]
+    if wide[axis].vector > now:
+        copy.properties.pop("unaligned", None)
         copy.properties["dist"] = distributed(wide)
         set_widths(copy, wide[axis].vector, wide[axis].vector, axis)
 
@@ -331,7 +333,7 @@ def _fill(loop: ForOp, moved: list[Operation], copies: list[CopyOp], channel: Ch
         body.add_op(new)
         if isinstance(new, CopyOp):
             load, store = new.widths
-            if load == store and load * bytes_of(buf(new.source).element) in ASYNC_BYTES:
+            if new.unaligned is None and load == store and load * bytes_of(buf(new.source).element) in ASYNC_BYTES:
                 new.properties["via"] = StringAttr("cp.async")
     body.add_op(PublishOp(channel.res))
     return Region(body)
