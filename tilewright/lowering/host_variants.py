@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, cast
+from typing import Final, cast
 
 from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType
 from xdsl.ir import Attribute, SSAValue
@@ -24,10 +24,6 @@ INDEX_LIMIT: Final = 2**31 - 1
 """Greatest i32, and the greatest number of blocks along x (CUDA C++ Programming Guide, compute capabilities)."""
 VECTOR_BYTES: Final = 16
 """The widest access of one thread (PTX ISA, ld.global.v4.b32)."""
-
-
-Serves: TypeAlias = Literal["narrow", "wide"]
-"""What a schedule has variants for, where others have the rest: indices of 32 bits, or all that these leave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +61,7 @@ def element_bytes(element: Attribute) -> int:
 
 
 def make_variants(
-    launched: Sequence[Launched], facts: Facts, max_variants: int, serves: Serves | None = None
+    launched: Sequence[Launched], facts: Facts, max_variants: int, widths: Sequence[int] = (32, 64)
 ) -> list[Variant]:
     """The variants for launches that run one after the other, in the order in which they are tried, best first.
 
@@ -73,7 +69,7 @@ def make_variants(
     32-bit one where that is proved), then vectorised 32-bit, general 32-bit and vectorised 64-bit, in this order. Where
     contiguous rows alone make a difference, these are asked for in the place of the general 32-bit variant.
 
-    `serves` narrows them down: to those of 32 bits, where none need apply, or to what these leave.
+    With `widths` [32] there are those of 32 bits alone, and none need apply; with [64] those that take what these left.
     """
     narrow = {r: a for each in launched for r, a in _narrow_relations(each.kernel, facts).items()}
     vectors = [_vector_relations(each, facts) for each in launched]
@@ -86,9 +82,9 @@ def make_variants(
     kinds.append(("rows", rows) if any(rows) else ("general", nothing))
     tried = [(name, each, is_narrow) for is_narrow in (True, False) for name, each in kinds]
     tried.append(("general", nothing, False))
-    if serves == "narrow":
+    if 64 not in widths:
         tried = [each for each in tried if each[2]]
-    elif serves == "wide":
+    elif 32 not in widths:
         tried = [("general", nothing, True)] if narrow_proved else [each for each in tried if not each[2]]
     made: list[tuple[str, list[dict[Relation, Answer]], bool]] = []
     for name, of_launches, is_narrow in tried:
@@ -203,7 +199,7 @@ def _narrow_relations(kernel: KernelOp, facts: Facts) -> dict[Relation, Answer]:
 def _loop_ends(kernel: KernelOp, facts: Facts) -> list[Expr]:
     """How far the variables of loops get whose bounds depend on the block, and what these bounds are computed from: the
     parts of a sum, rounded up to whole steps, go beyond it."""
-    last: dict[SSAValue, Expr] = {c: size - 1 for c, size in zip(kernel.coordinates, kernel.grid.data, strict=True)}
+    last = {c: size - 1 for c, size in zip(kernel.coordinates, kernel.grid.data, strict=True)}
     found: dict[Expr, None] = {}
     for op in kernel.walk():
         if not isinstance(op, ForOp):

@@ -10,12 +10,13 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, TensorType, f32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.assembly import int_array
 from tilewright.dialects.lin.shapes import scalar_type
-from tilewright.dialects.sym import Expr, Facts, Relation, ceildiv, floordiv, smax
+from tilewright.dialects.sym import Expr, Facts, Relation, ceildiv, floordiv, mod, smax, smin
 from tilewright.dialects.sym.prove import Answer
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType
-from tilewright.lowering.host_variants import Serves, compare_costs, element_bytes
+from tilewright.lowering.host_variants import compare_costs, element_bytes
 from tilewright.lowering.lin_to_tile import tile_sizes
 from tilewright.lowering.lin_to_tile.candidates import CHEAPEST, LAST, NEVER, Candidate, Candidates
 from tilewright.lowering.lin_to_tile.group_space import GroupSpace, Kind
@@ -46,8 +47,8 @@ class Schedule:
     """Two kernels in place of one, `kernel` being the first."""
     lets: tuple[tuple[str, Expr], ...] = ()
     """Symbols that the plan computes before it chooses, with their values."""
-    serves: Serves | None = None
-    """What it has variants for; None for all."""
+    widths: tuple[int, ...] | None = None
+    """The index widths that it has variants of; None for all."""
     plain: bool = False
     """Whether no variant widens its accesses: for what others leave, which is seldom aligned."""
 
@@ -214,65 +215,83 @@ def _matrix_contraction(
 ) -> list[Schedule]:
     """Tiles for matrix instructions, for operands that tensor maps can move, contiguous along either of their dims.
 
-    For each layout of the operands the first tile is taken that costs no more than any after it. What indices of 32
-    bits or contiguous rows of results do not serve goes to the first or the last of the tiles alone.
+    For each layout of the operands the first tile is taken that costs no more than any after it; remarks say it of
+    tensors whose rows are aligned. What indices of 32 bits or contiguous rows of results do not serve goes to the first
+    or the last of the tiles alone.
     """
     space = request.space
     mapped = tuple(dict.fromkeys(space.contraction.ins))
-    tried = [(tile, _tile_cost(request, tile, rows[-1], columns[-1])) for tile in tile_sizes.MATRIX_CONTRACTIONS]
-    kernels: dict[MatrixTile, KernelOp] = {}
-
-    def kernel_of(tile: MatrixTile) -> KernelOp:
-        if tile not in kernels:
-            name = f"tile{tile.rows}x{tile.columns}"
-            kernels[tile] = request.writer(name, tiles((tile.rows, tile.columns, tile.depth))).write_contraction()
-        return kernels[tile]
-
-    found = _cheapest_first(request, tried)
-    for tile, _ in tried:
-        prefers = next((asked for other, asked in found if other is tile), None)
-        verdict = NEVER if prefers is None else CHEAPEST if prefers else LAST
-        _consider(request, f"tile{tile.rows}x{tile.columns}", tile, verdict, prefers)
-    ends = (found[0][0], found[-1][0])
-    wide = _cheapest_first(request, [each for each in tried if each[0] in ends])
-    passes: list[tuple[Serves | None, str, list[tuple[MatrixTile, tuple[Relation, ...]]]]] = [
-        ("narrow", "", found),
-        ("wide", "_wide", wide),
-    ]
-    if len(found) == 1:
-        passes = [(None, "", found)]
-    return [
-        Schedule(
-            f"tile{tile.rows}x{tile.columns}_{layout}{suffix}",
-            when,
-            kernel_of(tile),
-            prefers,
-            mapped,
-            serves=serves,
-            plain=serves == "wide" and not prefers and len(wide) > 1,
-        )
-        for serves, suffix, chosen in passes
-        for layout, when in _mapped_layouts(request)
-        for tile, prefers in chosen
-    ]
-
-
-def _cheapest_first(
-    request: Request, tried: Sequence[tuple[MatrixTile, Expr]]
-) -> list[tuple[MatrixTile, tuple[Relation, ...]]]:
-    """The tiles that may cost least, each with what says that it costs no more than any after it; the last one with
-    nothing."""
-    found: list[tuple[MatrixTile, tuple[Relation, ...]]] = []
-    for number, (tile, cost) in enumerate(tried):
-        wanted = [Relation(cost, "<=", later) for _, later in tried[number + 1 :]]
-        answers = [compare_costs(r, request.facts) for r in wanted]
+    made: list[tuple[str, tuple[Relation, ...], KernelOp]] = []
+    numbers: list[int] = []
+    family, known = tile_sizes.MATRIX_CONTRACTIONS, (Expr.const(tile_sizes.LINE),) * 2
+    aligned = [_tile_cost(request, tile, rows[-1], columns[-1], known) for tile in family]
+    lines, lets = _named(request, "line", tile_sizes.LINE, [_line_cost(request, n) for n in range(2)])
+    ragged = _is_ragged(request)
+    costs = [_tile_cost(request, tile, rows[-1], columns[-1], lines, ragged) for tile in family]
+    named, of_tiles = _named(request, "cost", 0, costs)
+    lets += of_tiles
+    facts = request.facts.child()
+    for line in lines:
+        facts.add(Relation(line, ">=", Expr.const(tile_sizes.LINE)))
+        facts.add(Relation(line, "<=", Expr.const(max(cost for _, cost in tile_sizes.LINE_ACROSS))))
+    for number, tile in enumerate(family):
+        answers = [compare_costs(Relation(costs[number], "<=", later), facts) for later in costs[number + 1 :]]
+        counts = (_tile_count(request, rows[-1], columns[-1], later) for later in family[number + 1 :])
+        if any(facts.prove(Relation(count, "<=", Expr.const(1))) is Answer.PROVED for count in counts):
+            answers = [Answer.DISPROVED]  # a smaller tile is enough for everything
+        wanted = [Relation(named[number], "<=", later) for later in named[number + 1 :]]
+        name = tile.name
         if Answer.DISPROVED in answers:
+            _consider(request, name, tile, NEVER, None)
             continue
         prefers = tuple(r for r, a in zip(wanted, answers, strict=True) if a is not Answer.PROVED)
-        found.append((tile, prefers))
+        said = tuple(Relation(aligned[number], "<=", later) for later in aligned[number + 1 :])
+        _consider(request, name, tile, CHEAPEST if prefers else LAST, said if prefers else ())
+        kernel = request.writer(name, tiles((tile.rows, tile.columns, tile.depth))).write_contraction()
+        if tile.cluster is not None:
+            along = rows[-1] if tile.cluster == "rows" else columns[-1]
+            kernel.properties["cluster"] = int_array(
+                [tile_sizes.CLUSTER if d == along else 1 for d in request.space.parallel]
+            )
+        made.append((name, prefers, kernel))
+        numbers.append(number)
         if not prefers:
             break
-    return found
+    layouts = _mapped_layouts(request)
+    if len(made) == 1:
+        ((name, _, kernel),) = made
+        return [Schedule(f"{name}_{layout}", when, kernel, (), mapped) for layout, when in layouts]
+    largest = (Relation(named[numbers[0]], "<=", named[numbers[-1]]),)
+    wide = [(made[0][0], largest, made[0][2]), made[-1]]
+    return [
+        Schedule(
+            f"{name}_{layout}{suffix}",
+            when,
+            kernel,
+            prefers,
+            mapped,
+            lets=lets,
+            widths=widths,
+            plain=bool(suffix) and not prefers,
+        )
+        for suffix, widths, chosen in (("", (32,), made), ("_wide", (64,), wide))
+        for layout, when in layouts
+        for name, prefers, kernel in chosen
+    ]
+
+
+def _named(
+    request: Request, name: str, least: int, values: Sequence[Expr]
+) -> tuple[list[Expr], tuple[tuple[str, Expr], ...]]:
+    """Values as symbols that the plan computes once, since they occur many times, and what these are; a constant stays
+    one."""
+    found, lets = list(values), list[tuple[str, Expr]]()
+    for number, value in enumerate(values):
+        if request.declare is not None and value.constant is None:
+            symbol = request.declare(name, least, 1)
+            found[number] = Expr.symbol(symbol)
+            lets.append((symbol, value))
+    return found, tuple(lets)
 
 
 def _matrix_splits(request: Request) -> list[Schedule]:
@@ -342,8 +361,11 @@ def _split(
 
 
 def _tile_count(request: Request, row: int, column: int, tile: MatrixTile | SplitTile) -> Expr:
-    """How many tiles the results are, whose rows lie along the dim `row` and whose columns along `column`."""
+    """How many tiles, or tiles of clusters, the results are, whose rows lie along the dim `row` and whose columns along
+    `column`."""
     sizes = {row: tile.rows, column: tile.columns}
+    if isinstance(tile, MatrixTile) and tile.cluster is not None:
+        sizes[row if tile.cluster == "rows" else column] *= tile_sizes.CLUSTER
     return prod(
         (ceildiv(request.space.extents[d], sizes.get(d, 1)) for d in request.space.parallel), start=Expr.const(1)
     )
@@ -468,6 +490,8 @@ def _consider(
         row, column = (found[-1] if found else -1 for found in (dims.rows, dims.columns))
         count = _tile_count(request, row, column, tile)
     at_a_time = request.processors * (tile.blocks if isinstance(tile, SplitTile) else 1)
+    if isinstance(tile, MatrixTile) and tile.cluster is not None:
+        at_a_time //= tile_sizes.CLUSTER
     if depth is None:
         depth = space.extents[dims.depth[-1]] if dims.depth else Expr.const(1)
     steps = prod((space.extents[d] for d in dims.depth[:-1]), start=ceildiv(depth, tile.depth))
@@ -509,10 +533,60 @@ def _consider_parts(
 _SPLITS = (tile_sizes.SPLIT_THIN, *tile_sizes.SPLIT_MATRIX)
 
 
-def _tile_cost(request: Request, tile: MatrixTile, row: int, column: int) -> Expr:
-    """What a tile costs: rounds in which all processors compute one each, times its own cost."""
-    count = _tile_count(request, row, column, tile)
-    return ceildiv(count, request.processors) * tile.cost
+def _tile_cost(
+    request: Request,
+    tile: MatrixTile,
+    row: int,
+    column: int,
+    lines: Sequence[Expr] = (Expr.const(0), Expr.const(0)),
+    ragged: Expr | None = None,
+) -> Expr:
+    """What a step of the depth costs with a tile, in tenths of nanoseconds: rounds in which all processors compute one
+    each, times its own cost, or that of fetching its operands, whose `lines` cost so much, where it is more. The last
+    round may have few tiles, whose fetching costs as much less. `ragged` is 1 where no tensor map stores the results,
+    else 0."""
+    count, at_once = _tile_count(request, row, column, tile), request.processors
+    if tile.cluster is not None:
+        count, at_once = tile_sizes.CLUSTER * count, at_once // tile_sizes.CLUSTER * tile_sizes.CLUSTER
+    left, right = (n * line for n, line in zip(tile.fetched, lines, strict=True))
+    fetching = left + right
+    computing = Expr.const(10 * tile.cost)
+    if ragged is not None:
+        depth = request.space.extents[matrix_dims(request.space).depth[-1]]
+        computing = computing + 10 * ragged * floordiv(tile.ragged, smax(tile.depth, depth))
+    if fetching.constant is not None and fetching.constant <= 10 * tile.cost:
+        return ceildiv(count, at_once) * computing
+    rounds, rest = floordiv(count, at_once), mod(count, at_once)
+    last = smax(smin(rest, 1) * computing, floordiv(rest * fetching, at_once))
+    return rounds * smax(computing, fetching) + last
+
+
+def _is_ragged(request: Request) -> Expr:
+    """1 where rows of the first result begin at no multiple of 16 bytes, so that no tensor map stores them, else 0. Of
+    its strides all but that of rows are 1, as a tensor map asks for as well."""
+    result = request.outputs[0][1]
+    pitch = prod((s for s in result.strides if s.constant != 1), start=Expr.const(1)) if result.strides else None
+    bytes_ = (result.dims[-1] if pitch is None else pitch) * element_bytes(result.element)
+    return smin(1, mod(bytes_, tile_sizes.MAP_BYTES))
+
+
+def _line_cost(request: Request, number: int) -> Expr:
+    """What fetching 128 bytes of a row of an operand (of a column, where these are contiguous) costs, in tenths of
+    nanoseconds, by the largest power of two that divides the distance of rows.
+
+    Of its two strides one is 1 where a tensor map moves it, and counts for nothing here.
+    """
+    type_ = dict(request.inputs).get(request.space.contraction.ins[number])
+    cost = Expr.const(tile_sizes.LINE)
+    if not isinstance(type_, BufType) or type_.strides is None:
+        return cost
+    for axis in operand_axes(request.space, number):
+        more = Expr.const(0)
+        for bytes_, whole in tile_sizes.LINE_ACROSS:
+            odd = mod(floordiv(type_.strides[axis], bytes_ // element_bytes(type_.element)), 2)
+            more = smax(more, (whole - tile_sizes.LINE) * odd)
+        cost = cost + more
+    return cost
 
 
 def _mapped_layouts(request: Request, alignment: int = tile_sizes.MAP_BYTES) -> list[tuple[str, tuple[Relation, ...]]]:
