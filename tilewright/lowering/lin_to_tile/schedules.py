@@ -16,7 +16,7 @@ from tilewright.dialects.sym import Expr, Facts, Relation, ceildiv, floordiv, mo
 from tilewright.dialects.sym.prove import Answer
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType
-from tilewright.lowering.host_variants import compare_costs, element_bytes
+from tilewright.lowering.host_variants import Serves, compare_costs, element_bytes
 from tilewright.lowering.lin_to_tile import tile_sizes
 from tilewright.lowering.lin_to_tile.candidates import CHEAPEST, LAST, NEVER, Candidate, Candidates
 from tilewright.lowering.lin_to_tile.group_space import GroupSpace, Kind
@@ -47,8 +47,8 @@ class Schedule:
     """Two kernels in place of one, `kernel` being the first."""
     lets: tuple[tuple[str, Expr], ...] = ()
     """Symbols that the plan computes before it chooses, with their values."""
-    widths: tuple[int, ...] | None = None
-    """The index widths that it has variants of; None for all."""
+    serves: Serves | None = None
+    """What it has variants for; None for all."""
     plain: bool = False
     """Whether no variant widens its accesses: for what others leave, which is seldom aligned."""
 
@@ -216,8 +216,9 @@ def _matrix_contraction(
     """Tiles for matrix instructions, for operands that tensor maps can move, contiguous along either of their dims.
 
     For each layout of the operands the first tile is taken that costs no more than any after it; remarks say it of
-    tensors whose rows are aligned. What indices of 32 bits or contiguous rows of results do not serve goes to the first
-    or the last of the tiles alone.
+    tensors whose rows are aligned. Where results have rows that begin anywhere, clusters are left out, which never cost
+    least then. What indices of 32 bits or contiguous rows of results do not serve goes to the first or the last of the
+    tiles alone.
     """
     space = request.space
     mapped = tuple(dict.fromkeys(space.contraction.ins))
@@ -263,6 +264,19 @@ def _matrix_contraction(
         return [Schedule(f"{name}_{layout}", when, kernel, (), mapped) for layout, when in layouts]
     largest = (Relation(named[numbers[0]], "<=", named[numbers[-1]]),)
     wide = [(made[0][0], largest, made[0][2]), made[-1]]
+    in_clusters = {named[n] for n in numbers if family[n].cluster is not None}
+    alone = [
+        (name, tuple(r for r in prefers if r.rhs not in in_clusters), kernel)
+        for number, (name, prefers, kernel) in zip(numbers, made, strict=True)
+        if family[number].cluster is None
+    ]
+    if family[numbers[-1]].cluster is not None:
+        alone = made  # nothing else always serves
+    passes: tuple[tuple[Serves, str, list[tuple[str, tuple[Relation, ...], KernelOp]]], ...] = (
+        ("aligned", "", made),
+        ("rows", "_any", alone),
+        ("wide", "_wide", wide),
+    )
     return [
         Schedule(
             f"{name}_{layout}{suffix}",
@@ -271,10 +285,10 @@ def _matrix_contraction(
             prefers,
             mapped,
             lets=lets,
-            widths=widths,
-            plain=bool(suffix) and not prefers,
+            serves=serves,
+            plain=serves == "wide" and not prefers,
         )
-        for suffix, widths, chosen in (("", (32,), made), ("_wide", (64,), wide))
+        for serves, suffix, chosen in passes
         for layout, when in layouts
         for name, prefers, kernel in chosen
     ]
