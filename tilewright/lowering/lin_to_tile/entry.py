@@ -42,7 +42,8 @@ from tilewright.lowering.lin_to_tile.repack import (
     row_multiple,
     worth_copying,
 )
-from tilewright.lowering.lin_to_tile.schedules import Request, Schedule, schedules, takes_matrix_instructions
+from tilewright.lowering.lin_to_tile.request import Request, Schedule
+from tilewright.lowering.lin_to_tile.schedules import schedules, takes_matrix_instructions
 from tilewright.lowering.lin_to_tile.split import Split
 from tilewright.lowering.lin_to_tile.tile_sizes import MAP_BYTES, ROW_BYTES
 from tilewright.lowering.targets.limits import Limits
