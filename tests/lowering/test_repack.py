@@ -143,30 +143,32 @@ def test_copies_pay_from_some_size_on_whatever_the_form(m: int, n: int, k: int) 
 SLOWNESS = {
     (128, 256, 1): 1.0,
     (128, 256, 2): 1.02,
+    (128, 128, 1): 1.04,
     (128, 128, 2): 1.06,
     (64, 128, 1): 1.05,
     (64, 128, 2): 1.18,
     (64, 64, 1): 1.87,
 }
 """By rows, columns and blocks of a cluster."""
+RAGGED = {(128, 256): 118_000, (128, 128): 39_000, (64, 128): 104_000, (64, 64): 60_000}
 
 
-def cost_of(tile: tuple[int, int, int], m: int, n: int, line: int) -> float:
-    """What a tile costs where 128 bytes of a row of the left operand cost 11, and of the right one `line`."""
+def cost_of(tile: tuple[int, int, int], m: int, n: int) -> int:
+    """In fifths of whole numbers, 800 for the largest tile: its own cost, with what results add that no tensor map
+    stores, or that of reading rows, which is higher for those of b where they begin within lines or sectors."""
     rows, columns, blocks = tile
-    tiles = blocks * -(-m // (blocks * rows)) * -(-n // columns)
-    computing, fetching = rows * columns * SLOWNESS[tile] * 1000 / 4096, rows * 11 + columns / blocks * line
-    last = max(computing, tiles % 132 / 132 * fetching) if tiles % 132 else 0
-    return tiles // 132 * max(computing, fetching) + last
+    own = round(rows * columns * SLOWNESS[tile] * 100) // 4096 + (RAGGED[rows, columns] // 4096 if n % 8 else 0)
+    column = 5 if n % 8 else 5 + 3 * (n % 64 > 0) + 4 * (n % 16 > 0)
+    reading = 5 * rows + column * columns // blocks
+    clusters, at_once = -(-m // (blocks * rows)) * -(-n // columns), 132 // blocks
+    rounds, rest = divmod(clusters, at_once)
+    return rounds * max(5 * own, reading) + (max(5 * own, rest * reading // at_once) if rest else 0)
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(64, 9000), st.integers(64, 9000))
 def test_the_tile_costs_least(m: int, n: int) -> None:
-    """In whole rounds of all processors, which compute or wait for operands."""
-    # An operand with an odd number of columns is turned; else its rows are as far apart as n says.
-    line = {8: 23, 16: 16, 32: 14}.get(n & -n, 11)
-    cost = {tile: cost_of(tile, m, n, line) for tile in SLOWNESS}
+    cost = {tile: cost_of(tile, m, n) for tile in SLOWNESS}
     _, kernels = (
         decide(operand(m, 4096), operand(4096, -(-n // 8) * 8))
         if n % 8 == 0
@@ -177,13 +179,12 @@ def test_the_tile_costs_least(m: int, n: int) -> None:
         assert -(-m // rows) * -(-n // columns) <= 132 // 2  # processors would be idle
         return
     taken = next(t for t in SLOWNESS if kernels[-1] == f"tile{t[0]}x{t[1]}{'_rows' if t[2] > 1 else ''}")
-    # Costs are whole numbers in units that round down by less than a percent.
-    assert cost[taken] <= min(cost.values()) * 1.01
+    assert cost[taken] == min(cost.values())
 
 
 @pytest.mark.parametrize(
     ("m", "n", "tile"),
-    [(4096, 4096, "128x256"), (4095, 4097, "64x128"), (512, 4096, "64x128"), (1024, 1024, "64x128"),
+    [(4096, 4096, "128x256"), (4095, 4097, "128x128"), (512, 4096, "128x128"), (1024, 1024, "64x128"),
      (128, 4096, "64x64")],
 )  # fmt: skip
 def test_tiles_of_known_sizes(m: int, n: int, tile: str) -> None:
@@ -238,7 +239,7 @@ def test_remarks_name_the_candidates_and_the_copies() -> None:
     assert last.endswith(" | time 0.187 us * waves * (K ceildiv 64) | where none before it is taken")
     cluster = next(text for text in texts if text.startswith("tile128x256_rows | "))
     assert " | waves M ceildiv 16896 | time 0.816 us * waves * (K ceildiv 64) | " in cluster
-    assert len(texts) == len(set(texts)) <= 14
+    assert len(texts) == len(set(texts)) <= 15
 
 
 def whole(*shape: int) -> Array:
