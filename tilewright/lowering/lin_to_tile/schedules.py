@@ -223,24 +223,30 @@ def _matrix_contraction(
     mapped = tuple(dict.fromkeys(space.contraction.ins))
     made: list[tuple[str, tuple[Relation, ...], KernelOp]] = []
     numbers: list[int] = []
-    family = tile_sizes.MATRIX_CONTRACTIONS
-    alignment, lets, facts = _named_alignment(request)
-    costs = [_tile_cost(request, tile, rows[-1], columns[-1], alignment) for tile in family]
-    aligned = [_tile_cost(request, tile, rows[-1], columns[-1]) for tile in family]
+    family, known = tile_sizes.MATRIX_CONTRACTIONS, (Expr.const(tile_sizes.LINE),) * 2
+    aligned = [_tile_cost(request, tile, rows[-1], columns[-1], known) for tile in family]
+    lines, lets = _named(request, "line", tile_sizes.LINE, [_line_cost(request, n) for n in range(2)])
+    ragged = _is_ragged(request)
+    costs = [_tile_cost(request, tile, rows[-1], columns[-1], lines, ragged) for tile in family]
     named, of_tiles = _named(request, "cost", 0, costs)
+    lets += of_tiles
+    facts = request.facts.child()
+    for line in lines:
+        facts.add(Relation(line, ">=", Expr.const(tile_sizes.LINE)))
+        facts.add(Relation(line, "<=", Expr.const(max(cost for _, cost in tile_sizes.LINE_ACROSS))))
     for number, tile in enumerate(family):
         answers = [compare_costs(Relation(costs[number], "<=", later), facts) for later in costs[number + 1 :]]
+        counts = (_tile_count(request, rows[-1], columns[-1], later) for later in family[number + 1 :])
+        if any(facts.prove(Relation(count, "<=", Expr.const(1))) is Answer.PROVED for count in counts):
+            answers = [Answer.DISPROVED]  # a smaller tile is enough for everything
         wanted = [Relation(named[number], "<=", later) for later in named[number + 1 :]]
-        prefers = tuple(r for r, a in zip(wanted, answers, strict=True) if a is not Answer.PROVED)
         name = tile.name
-        alone = [later for later in family[number + 1 :] if later.cluster is None]
-        counts = (_tile_count(request, rows[-1], columns[-1], later) for later in alone)
-        one = any(request.facts.prove(Relation(count, "<=", Expr.const(1))) is Answer.PROVED for count in counts)
-        if one or Answer.DISPROVED in answers:
+        if Answer.DISPROVED in answers:
             _consider(request, name, tile, NEVER, None)
             continue
-        said = [Relation(aligned[number], "<=", later) for later in aligned[number + 1 :]] if prefers else []
-        _consider(request, name, tile, CHEAPEST if prefers else LAST, said)
+        prefers = tuple(r for r, a in zip(wanted, answers, strict=True) if a is not Answer.PROVED)
+        said = tuple(Relation(aligned[number], "<=", later) for later in aligned[number + 1 :])
+        _consider(request, name, tile, CHEAPEST if prefers else LAST, said if prefers else ())
         kernel = request.writer(name, tiles((tile.rows, tile.columns, tile.depth))).write_contraction()
         if tile.cluster is not None:
             along = rows[-1] if tile.cluster == "rows" else columns[-1]
@@ -264,7 +270,7 @@ def _matrix_contraction(
             kernel,
             prefers,
             mapped,
-            lets=(*lets, *of_tiles),
+            lets=lets,
             widths=widths,
             plain=bool(suffix) and not prefers,
         )
@@ -527,68 +533,60 @@ def _consider_parts(
 _SPLITS = (tile_sizes.SPLIT_THIN, *tile_sizes.SPLIT_MATRIX)
 
 
-@dataclass(frozen=True)
-class Alignment:
-    """How a product's tensors lie in memory."""
-
-    lines: tuple[Expr, Expr]
-    """What a row of a tile of each operand costs to read, in fifths of a tile's cost."""
-    ragged: Expr
-    """1 where rows of the result begin at no multiple of 16 bytes, so that no tensor map stores them, else 0."""
-
-
-def _tile_cost(request: Request, tile: MatrixTile, row: int, column: int, alignment: Alignment | None = None) -> Expr:
-    """What a tile costs: rounds in which all processors compute one each, times its own cost, or that of reading it
-    through the L2 cache if this is more. Of the last round's tiles, which may be few, reading costs as much less."""
+def _tile_cost(
+    request: Request,
+    tile: MatrixTile,
+    row: int,
+    column: int,
+    lines: Sequence[Expr] = (Expr.const(0), Expr.const(0)),
+    ragged: Expr | None = None,
+) -> Expr:
+    """What a step of the depth costs with a tile, in tenths of nanoseconds: rounds in which all processors compute one
+    each, times its own cost, or that of fetching its operands, whose `lines` cost so much, where it is more. The last
+    round may have few tiles, whose fetching costs as much less. `ragged` is 1 where no tensor map stores the results,
+    else 0."""
     count, at_once = _tile_count(request, row, column, tile), request.processors
     if tile.cluster is not None:
-        at_once //= tile_sizes.CLUSTER
-    if alignment is None:
-        return ceildiv(count, at_once) * tile.cost
-    depth = request.space.extents[matrix_dims(request.space).depth[-1]]
-    own = tile_sizes.LINE * (tile.cost + alignment.ragged * floordiv(tile.ragged, smax(tile.depth, depth)))
-    left, right = (size * line for size, line in zip(tile.fetched, alignment.lines, strict=True))
-    reading = left + right
+        count, at_once = tile_sizes.CLUSTER * count, at_once // tile_sizes.CLUSTER * tile_sizes.CLUSTER
+    left, right = (n * line for n, line in zip(tile.fetched, lines, strict=True))
+    fetching = left + right
+    computing = Expr.const(10 * tile.cost)
+    if ragged is not None:
+        depth = request.space.extents[matrix_dims(request.space).depth[-1]]
+        computing = computing + 10 * ragged * floordiv(tile.ragged, smax(tile.depth, depth))
+    if fetching.constant is not None and fetching.constant <= 10 * tile.cost:
+        return ceildiv(count, at_once) * computing
     rounds, rest = floordiv(count, at_once), mod(count, at_once)
-    return rounds * smax(own, reading) + smax(smin(rest, 1) * own, floordiv(rest * reading, at_once))
+    last = smax(smin(rest, 1) * computing, floordiv(rest * fetching, at_once))
+    return rounds * smax(computing, fetching) + last
 
 
-def _alignment(request: Request) -> Alignment:
-    """What strides say of the operands and the first result. What tensor maps move is contiguous along one dim, so that
-    the product of all strides is that of the others'."""
-    lines: list[Expr] = []
-    types = dict(request.inputs)
-    for number, value in enumerate(request.space.contraction.ins):
-        type_ = types.get(value)
-        pitch = Expr.const(0)
-        if isinstance(type_, BufType) and type_.strides is not None:
-            axes = operand_axes(request.space, number)
-            pitch = prod((type_.strides[a] for a in axes if type_.dims[a].constant != 1), start=Expr.const(1))
-            pitch = pitch * element_bytes(type_.element)
-        within_line, within_sector = (
-            smin(1, mod(pitch, whole)) for whole in (tile_sizes.ROW_BYTES, tile_sizes.SECTOR_BYTES)
-        )
-        more = tile_sizes.SPLIT_LINE * within_line + tile_sizes.SPLIT_SECTOR * within_sector
-        lines.append(tile_sizes.LINE + more)
+def _is_ragged(request: Request) -> Expr:
+    """1 where rows of the first result begin at no multiple of 16 bytes, so that no tensor map stores them, else 0. Of
+    its strides all but that of rows are 1, as a tensor map asks for as well."""
     result = request.outputs[0][1]
-    pitch = prod((s for s in (result.strides or ()) if s.constant != 1), start=Expr.const(1))
-    if not result.strides:
-        pitch = result.dims[-1]
-    ragged = smin(1, mod(pitch * element_bytes(result.element), tile_sizes.MAP_BYTES))
-    return Alignment((lines[0], lines[1]), ragged)
+    pitch = prod((s for s in result.strides if s.constant != 1), start=Expr.const(1)) if result.strides else None
+    bytes_ = (result.dims[-1] if pitch is None else pitch) * element_bytes(result.element)
+    return smin(1, mod(bytes_, tile_sizes.MAP_BYTES))
 
 
-def _named_alignment(request: Request) -> tuple[Alignment, tuple[tuple[str, Expr], ...], Facts]:
-    """The alignment in symbols that the plan computes once, what they are, and the facts with their ranges."""
-    found, least = _alignment(request), tile_sizes.LINE
-    (left, right), lets = _named(request, "line", least, found.lines)
-    (ragged,), more = _named(request, "ragged", 0, [found.ragged])
-    facts, most = request.facts.child(), least + tile_sizes.SPLIT_LINE + tile_sizes.SPLIT_SECTOR
-    for value, low, high in ((left, least, most), (right, least, most), (ragged, 0, 1)):
-        if value.constant is None:
-            facts.add(Relation(value, ">=", Expr.const(low)))
-            facts.add(Relation(value, "<=", Expr.const(high)))
-    return Alignment((left, right), ragged), (*lets, *more), facts
+def _line_cost(request: Request, number: int) -> Expr:
+    """What fetching 128 bytes of a row of an operand (of a column, where these are contiguous) costs, in tenths of
+    nanoseconds, by the largest power of two that divides the distance of rows.
+
+    Of its two strides one is 1 where a tensor map moves it, and counts for nothing here.
+    """
+    type_ = dict(request.inputs).get(request.space.contraction.ins[number])
+    cost = Expr.const(tile_sizes.LINE)
+    if not isinstance(type_, BufType) or type_.strides is None:
+        return cost
+    for axis in operand_axes(request.space, number):
+        more = Expr.const(0)
+        for bytes_, whole in tile_sizes.LINE_ACROSS:
+            odd = mod(floordiv(type_.strides[axis], bytes_ // element_bytes(type_.element)), 2)
+            more = smax(more, (whole - tile_sizes.LINE) * odd)
+        cost = cost + more
+    return cost
 
 
 def _mapped_layouts(request: Request, alignment: int = tile_sizes.MAP_BYTES) -> list[tuple[str, tuple[Relation, ...]]]:

@@ -87,13 +87,14 @@ MATRIX_CONTRACTIONS = (
 )
 """The tiles among which a call chooses; of two that cost the same the first. Instructions of few columns read their
 rows too often: 128 x 64 and 256 x 64 take 138 where 64 x 128 takes 105 (4096^3, H200). Blocks of a cluster wait for
-each other, which costs 2 percent, and 12 where one warpgroup computes; they pay where rows begin within lines: on an
-H200 4088^3 takes 242, 323 and 467 us in the large tiles alone, 210, 241 and 308 in clusters along the rows."""
-LINE, SPLIT_LINE, SPLIT_SECTOR = 5, 3, 4
-"""What a row of an operand's tile costs to read through the L2 cache, in fifths of a tile's cost: with rows that begin
-at multiples of 128 bytes; what is added where they do not, and where they begin at no multiple of 32 either. On an H200
-4096^3 takes 277, 320 and 459 us in tiles of 64 x 128 with pitches of 4128, 4112 and 4104 elements, 217 with 4160."""
-SECTOR_BYTES = 32
+each other, which costs 2 percent, and 12 where one warpgroup computes; they pay where operands are fetched too
+slowly."""
+LINE = 11
+LINE_ACROSS = ((16, 23), (32, 16), (64, 14))
+"""What fetching 128 bytes of a row of an operand costs, in tenths of a tile's cost, where rows lie multiples of 128
+bytes apart; and where they are odd multiples of so many bytes apart, so that most lie across two lines of the cache.
+Tiles of 128 x 256, 128 x 128 and 64 x 128 took 242, 323 and 467 us at 4088^3 (16 bytes), and 256, 243 and 378 us at
+4112^3 (32 bytes): 23 and 16 give that to a twentieth, for blocks alone and in clusters."""
 
 WARP_CONTRACTIONS = (MatrixTile(128, 128, 100, 32), MatrixTile(64, 64, 150, 32))
 """A large and a small tile on matrix instructions of warps, in panels of 64 bytes along the depth."""
