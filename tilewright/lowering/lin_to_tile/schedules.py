@@ -10,8 +10,9 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, TensorType, f32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.assembly import int_array
 from tilewright.dialects.lin.shapes import scalar_type
-from tilewright.dialects.sym import Expr, Facts, Relation, ceildiv, floordiv, smax
+from tilewright.dialects.sym import Expr, Facts, Relation, ceildiv, floordiv, mod, smax, smin
 from tilewright.dialects.sym.prove import Answer
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType
@@ -214,24 +215,44 @@ def _matrix_contraction(
 ) -> list[Schedule]:
     """Tiles for matrix instructions, for operands that tensor maps can move, contiguous along either of their dims.
 
-    For each layout of the operands the first tile is taken that costs no more than any after it. What indices of 32
-    bits or contiguous rows of results do not serve goes to the first or the last of the tiles alone.
+    For each layout of the operands the first tile is taken that costs no more than any after it; remarks say it of
+    tensors whose rows are aligned. What indices of 32 bits or contiguous rows of results do not serve goes to the first
+    or the last of the tiles alone.
     """
     space = request.space
     mapped = tuple(dict.fromkeys(space.contraction.ins))
     made: list[tuple[str, tuple[Relation, ...], KernelOp]] = []
     numbers: list[int] = []
-    costs = [_tile_cost(request, tile, rows[-1], columns[-1]) for tile in tile_sizes.MATRIX_CONTRACTIONS]
-    for number, tile in enumerate(tile_sizes.MATRIX_CONTRACTIONS):
-        wanted = [Relation(costs[number], "<=", later) for later in costs[number + 1 :]]
-        answers = [compare_costs(r, request.facts) for r in wanted]
-        prefers = tuple(r for r, a in zip(wanted, answers, strict=True) if a is not Answer.PROVED)
-        name = f"tile{tile.rows}x{tile.columns}"
+    family, known = tile_sizes.MATRIX_CONTRACTIONS, (Expr.const(tile_sizes.LINE),) * 2
+    aligned = [_tile_cost(request, tile, rows[-1], columns[-1], known) for tile in family]
+    lines, lets = _named(request, "line", tile_sizes.LINE, [_line_cost(request, n) for n in range(2)])
+    ragged = _is_ragged(request)
+    costs = [_tile_cost(request, tile, rows[-1], columns[-1], lines, ragged) for tile in family]
+    named, of_tiles = _named(request, "cost", 0, costs)
+    lets += of_tiles
+    facts = request.facts.child()
+    for line in lines:
+        facts.add(Relation(line, ">=", Expr.const(tile_sizes.LINE)))
+        facts.add(Relation(line, "<=", Expr.const(max(cost for _, cost in tile_sizes.LINE_ACROSS))))
+    for number, tile in enumerate(family):
+        answers = [compare_costs(Relation(costs[number], "<=", later), facts) for later in costs[number + 1 :]]
+        counts = (_tile_count(request, rows[-1], columns[-1], later) for later in family[number + 1 :])
+        if any(facts.prove(Relation(count, "<=", Expr.const(1))) is Answer.PROVED for count in counts):
+            answers = [Answer.DISPROVED]  # a smaller tile is enough for everything
+        wanted = [Relation(named[number], "<=", later) for later in named[number + 1 :]]
+        name = tile.name
         if Answer.DISPROVED in answers:
             _consider(request, name, tile, NEVER, None)
             continue
-        _consider(request, name, tile, CHEAPEST if prefers else LAST, prefers)
+        prefers = tuple(r for r, a in zip(wanted, answers, strict=True) if a is not Answer.PROVED)
+        said = tuple(Relation(aligned[number], "<=", later) for later in aligned[number + 1 :])
+        _consider(request, name, tile, CHEAPEST if prefers else LAST, said if prefers else ())
         kernel = request.writer(name, tiles((tile.rows, tile.columns, tile.depth))).write_contraction()
+        if tile.cluster is not None:
+            along = rows[-1] if tile.cluster == "rows" else columns[-1]
+            kernel.properties["cluster"] = int_array(
+                [tile_sizes.CLUSTER if d == along else 1 for d in request.space.parallel]
+            )
         made.append((name, prefers, kernel))
         numbers.append(number)
         if not prefers:
@@ -240,16 +261,37 @@ def _matrix_contraction(
     if len(made) == 1:
         ((name, _, kernel),) = made
         return [Schedule(f"{name}_{layout}", when, kernel, (), mapped) for layout, when in layouts]
-    largest = (Relation(costs[numbers[0]], "<=", costs[numbers[-1]]),)
+    largest = (Relation(named[numbers[0]], "<=", named[numbers[-1]]),)
     wide = [(made[0][0], largest, made[0][2]), made[-1]]
     return [
         Schedule(
-            f"{name}_{layout}{suffix}", when, kernel, prefers, mapped, widths=widths, plain=bool(suffix) and not prefers
+            f"{name}_{layout}{suffix}",
+            when,
+            kernel,
+            prefers,
+            mapped,
+            lets=lets,
+            widths=widths,
+            plain=bool(suffix) and not prefers,
         )
         for suffix, widths, chosen in (("", (32,), made), ("_wide", (64,), wide))
         for layout, when in layouts
         for name, prefers, kernel in chosen
     ]
+
+
+def _named(
+    request: Request, name: str, least: int, values: Sequence[Expr]
+) -> tuple[list[Expr], tuple[tuple[str, Expr], ...]]:
+    """Values as symbols that the plan computes once, since they occur many times, and what these are; a constant stays
+    one."""
+    found, lets = list(values), list[tuple[str, Expr]]()
+    for number, value in enumerate(values):
+        if request.declare is not None and value.constant is None:
+            symbol = request.declare(name, least, 1)
+            found[number] = Expr.symbol(symbol)
+            lets.append((symbol, value))
+    return found, tuple(lets)
 
 
 def _matrix_splits(request: Request) -> list[Schedule]:
@@ -319,8 +361,11 @@ def _split(
 
 
 def _tile_count(request: Request, row: int, column: int, tile: MatrixTile | SplitTile) -> Expr:
-    """How many tiles the results are, whose rows lie along the dim `row` and whose columns along `column`."""
+    """How many tiles, or tiles of clusters, the results are, whose rows lie along the dim `row` and whose columns along
+    `column`."""
     sizes = {row: tile.rows, column: tile.columns}
+    if isinstance(tile, MatrixTile) and tile.cluster is not None:
+        sizes[row if tile.cluster == "rows" else column] *= tile_sizes.CLUSTER
     return prod(
         (ceildiv(request.space.extents[d], sizes.get(d, 1)) for d in request.space.parallel), start=Expr.const(1)
     )
@@ -445,6 +490,8 @@ def _consider(
         row, column = (found[-1] if found else -1 for found in (dims.rows, dims.columns))
         count = _tile_count(request, row, column, tile)
     at_a_time = request.processors * (tile.blocks if isinstance(tile, SplitTile) else 1)
+    if isinstance(tile, MatrixTile) and tile.cluster is not None:
+        at_a_time //= tile_sizes.CLUSTER
     if depth is None:
         depth = space.extents[dims.depth[-1]] if dims.depth else Expr.const(1)
     steps = prod((space.extents[d] for d in dims.depth[:-1]), start=ceildiv(depth, tile.depth))
@@ -486,10 +533,60 @@ def _consider_parts(
 _SPLITS = (tile_sizes.SPLIT_THIN, *tile_sizes.SPLIT_MATRIX)
 
 
-def _tile_cost(request: Request, tile: MatrixTile, row: int, column: int) -> Expr:
-    """What a tile costs: rounds in which all processors compute one each, times its own cost."""
-    count = _tile_count(request, row, column, tile)
-    return ceildiv(count, request.processors) * tile.cost
+def _tile_cost(
+    request: Request,
+    tile: MatrixTile,
+    row: int,
+    column: int,
+    lines: Sequence[Expr] = (Expr.const(0), Expr.const(0)),
+    ragged: Expr | None = None,
+) -> Expr:
+    """What a step of the depth costs with a tile, in tenths of nanoseconds: rounds in which all processors compute one
+    each, times its own cost, or that of fetching its operands, whose `lines` cost so much, where it is more. The last
+    round may have few tiles, whose fetching costs as much less. `ragged` is 1 where no tensor map stores the results,
+    else 0."""
+    count, at_once = _tile_count(request, row, column, tile), request.processors
+    if tile.cluster is not None:
+        count, at_once = tile_sizes.CLUSTER * count, at_once // tile_sizes.CLUSTER * tile_sizes.CLUSTER
+    left, right = (n * line for n, line in zip(tile.fetched, lines, strict=True))
+    fetching = left + right
+    computing = Expr.const(10 * tile.cost)
+    if ragged is not None:
+        depth = request.space.extents[matrix_dims(request.space).depth[-1]]
+        computing = computing + 10 * ragged * floordiv(tile.ragged, smax(tile.depth, depth))
+    if fetching.constant is not None and fetching.constant <= 10 * tile.cost:
+        return ceildiv(count, at_once) * computing
+    rounds, rest = floordiv(count, at_once), mod(count, at_once)
+    last = smax(smin(rest, 1) * computing, floordiv(rest * fetching, at_once))
+    return rounds * smax(computing, fetching) + last
+
+
+def _is_ragged(request: Request) -> Expr:
+    """1 where rows of the first result begin at no multiple of 16 bytes, so that no tensor map stores them, else 0. Of
+    its strides all but that of rows are 1, as a tensor map asks for as well."""
+    result = request.outputs[0][1]
+    pitch = prod((s for s in result.strides if s.constant != 1), start=Expr.const(1)) if result.strides else None
+    bytes_ = (result.dims[-1] if pitch is None else pitch) * element_bytes(result.element)
+    return smin(1, mod(bytes_, tile_sizes.MAP_BYTES))
+
+
+def _line_cost(request: Request, number: int) -> Expr:
+    """What fetching 128 bytes of a row of an operand (of a column, where these are contiguous) costs, in tenths of
+    nanoseconds, by the largest power of two that divides the distance of rows.
+
+    Of its two strides one is 1 where a tensor map moves it, and counts for nothing here.
+    """
+    type_ = dict(request.inputs).get(request.space.contraction.ins[number])
+    cost = Expr.const(tile_sizes.LINE)
+    if not isinstance(type_, BufType) or type_.strides is None:
+        return cost
+    for axis in operand_axes(request.space, number):
+        more = Expr.const(0)
+        for bytes_, whole in tile_sizes.LINE_ACROSS:
+            odd = mod(floordiv(type_.strides[axis], bytes_ // element_bytes(type_.element)), 2)
+            more = smax(more, (whole - tile_sizes.LINE) * odd)
+        cost = cost + more
+    return cost
 
 
 def _mapped_layouts(request: Request, alignment: int = tile_sizes.MAP_BYTES) -> list[tuple[str, tuple[Relation, ...]]]:
