@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, IntAttr, ModuleOp, StringAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.dialects.assembly import i64_attr
+from tilewright.dialects.precision import TF32
 from tilewright.dialects.roles import WARPGROUP
 from tilewright.dialects.sym import Expr, Relation
 from tilewright.dialects.tile.compute import MmaOp
@@ -40,7 +41,9 @@ MAX_WARPGROUPS = 2
 ALIGNMENT = 16
 """Bytes that addresses and strides of what a tensor map moves are multiples of."""
 WARP_TILE = 16
-"""Rows, columns and depth of what a warp multiplies at a time: m16n8k16 twice (PTX ISA, mma.sync)."""
+"""Rows and columns of what a warp multiplies at a time: m16n8k16, or for f32 m16n8k8, twice (PTX ISA, mma.sync)."""
+STEP = 32
+"""Bytes along the sum of what one instruction multiplies (PTX ISA, mma.sync and wgmma)."""
 WARP_GRIDS = ((2, 4), (4, 2), (2, 2), (1, 4), (4, 1), (1, 2), (2, 1), (1, 1))
 """Warps along rows and columns that may share a block's tile."""
 WARP_ACCUMULATORS = 64 * 64
@@ -55,12 +58,13 @@ class ChooseMmaPass(TilewrightPass):
 
     A `tile.mma` on matrix instructions reads its operands from shared memory: the fragments that one copy each fills
     become swizzled shared buffers, contiguous along the dim along which global memory is. Operands change places where
-    the accumulators hold the columns first. Needs bf16 or f16 operands with f32 accumulators, one row, one column and
-    one summed dim (others of size 1) of fitting sizes.
+    the accumulators hold the columns first. Needs bf16 or f16 operands, or f32 ones where the op says `precision tf32`,
+    with f32 accumulators, one row, one column and one summed dim (others of size 1) of fitting sizes.
 
     On sm_90a warpgroups multiply (`wgmma`) where tensor maps can move the operands: addresses and strides that 16 bytes
-    divide for certain. On others from sm_80 on warps do (`mma.sync`), wherever operands lie. What is left goes to the
-    multiply-adds of threads, which `finish-schedule` chooses; a remark says why. Relies on free tile IR.
+    divide for certain; those of f32 must be contiguous along the sum. On others from sm_80 on warps do (`mma.sync`),
+    wherever operands lie. What is left goes to the multiply-adds of threads, which `finish-schedule` chooses; a remark
+    says why. Relies on free tile IR.
     """
 
     name = "choose-mma"
@@ -98,7 +102,7 @@ class ChooseMmaPass(TilewrightPass):
         if products > 1:
             return f"the kernel has {products} products"
         lhs, rhs, acc = (buf(v) for v in (mma.lhs, mma.rhs, mma.acc))
-        if lhs.element != rhs.element or not isinstance(lhs.element, BFloat16Type | Float16Type):
+        if lhs.element != rhs.element or not has_instruction(lhs.element, mma.precision):
             return f"operands of {lhs.element} and {rhs.element}"
         if acc.element != Float32Type():
             return f"accumulators of {acc.element}"
@@ -137,6 +141,18 @@ class ChooseMmaPass(TilewrightPass):
         remark(mma, self.name, f"matrix instructions of {who}, operands in shared memory")
 
 
+def has_instruction(element: Attribute, precision: StringAttr | None) -> bool:
+    """Whether matrix instructions multiply operands of a type: of 16 bits, or f32 where tf32 is precise enough."""
+    if isinstance(element, Float32Type):
+        return precision is not None and precision.data == TF32
+    return isinstance(element, BFloat16Type | Float16Type)
+
+
+def sums_along_rows(element: Attribute) -> bool:
+    """Whether warpgroups read operands of a type only where they are contiguous along the sum (PTX ISA, wgmma)."""
+    return not isinstance(element, BFloat16Type | Float16Type)
+
+
 def multiplies_by_warps(arch: str | None) -> bool:
     """Whether products go to `mma.sync` on an architecture: from sm_80 on, but for sm_90a."""
     number = re.fullmatch(r"sm_(\d+)[af]?", arch or "")
@@ -154,23 +170,32 @@ def _product_sizes(mma: MmaOp) -> tuple[int, int, int]:
 def _wgmma_refusal(mma: MmaOp, scopes: KernelScopes) -> str | None:
     """Why warpgroups cannot multiply; None if they can."""
     rows, columns, depth = _product_sizes(mma)
-    if rows % ROWS or rows > MAX_BOX or columns not in COLUMNS or depth % 16:
+    if rows % ROWS or rows > MAX_BOX or columns not in COLUMNS or depth % _step(mma):
         return f"a tile of {rows} x {columns} x {depth}"
     if rows % (ROWS * _warpgroups(rows)):
         return f"{rows} rows do not divide among {_warpgroups(rows)} warpgroups of {ROWS}"
-    for value, name in ((mma.lhs, "left"), (mma.rhs, "right")):
+    for value, name, own in zip((mma.lhs, mma.rhs), ("left", "right"), mma.operand_dims[:2], strict=True):
         fill = only_fill(value, mma)
         assert fill is not None
         why = unmapped(fill, scopes)
         if why is not None:
             return f"the {name} operand: {why}"
+        along = mapped_dim(fill, scopes)
+        assert along is not None
+        if sums_along_rows(buf(value).element) and own[along] in mma.operand_dims[2]:
+            return f"the {name} operand: {buf(value).element} is not contiguous along the sum"
     return None
+
+
+def _step(mma: MmaOp) -> int:
+    """Elements along the sum of what one instruction multiplies."""
+    return STEP // bytes_of(buf(mma.lhs).element)
 
 
 def _mma_sync_refusal(mma: MmaOp, scopes: KernelScopes) -> str | None:
     """Why warps cannot multiply; None if they can."""
     rows, columns, depth = _product_sizes(mma)
-    if rows % WARP_TILE or columns % WARP_TILE or depth % WARP_TILE:
+    if rows % WARP_TILE or columns % WARP_TILE or depth % _step(mma):
         return f"a tile of {rows} x {columns} x {depth}"
     for value, name in ((mma.lhs, "left"), (mma.rhs, "right")):
         type_ = _warp_operand(mma, value, scopes)

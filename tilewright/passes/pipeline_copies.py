@@ -9,6 +9,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IndexType, ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from tilewright.dialects.assembly import i64_attr
 from tilewright.dialects.sym import ApplyOp, Expr, smin
 from tilewright.dialects.tile.channels import (
     MAX_STAGES,
@@ -214,6 +215,8 @@ def _fill(loop: ForOp, moved: list[Operation], copies: list[CopyOp], channel: Ch
             load, store = new.widths
             if load == store and load * bytes_of(buf(new.source).element) in ASYNC_BYTES:
                 new.properties["via"] = StringAttr("cp.async")
+                if new.width is None:  # one element alone, of 4 bytes
+                    new.properties["width"] = i64_attr(load)
     body.add_op(PublishOp(channel.res))
     return Region(body)
 

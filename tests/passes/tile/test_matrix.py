@@ -6,7 +6,7 @@ import pytest
 
 from tests.passes.support import CONTEXT
 from tests.passes.tile.matrix import ARCH, MATRIX, Matrix
-from tests.passes.tile.matrix_programs import PRODUCTS, K, M, half
+from tests.passes.tile.matrix_programs import PRODUCTS, TF32_PRODUCTS, K, M, half
 from tests.passes.tile.support import check_facts
 from tilewright.api import frontend as tw
 from tilewright.api.testing.execute import PlannedCall, kernel_of
@@ -20,9 +20,12 @@ from tilewright.runtime.inputs import make_inputs
 from tilewright.runtime.reference import compare, run_reference
 
 
-@pytest.mark.parametrize("name", PRODUCTS)
+CASES = {**PRODUCTS, **{f"tf32_{name}": case for name, case in TF32_PRODUCTS.items()}}
+
+
+@pytest.mark.parametrize("name", CASES)
 def test_each_pass_preserves(name: str) -> None:
-    case = PRODUCTS[name]
+    case = CASES[name]
     matrix = Matrix(case.build(), case.tiles)
     changed: set[str] = set()
     for number, sizes in enumerate(case.sizes):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type
 from xdsl.ir import SSAValue
 
 from tilewright.dialects.roles import WARPGROUP
@@ -12,7 +11,7 @@ from tilewright.dialects.tile.types import BufType, buffer_type
 from tilewright.lowering.tile_to_simt.builder import I32
 from tilewright.lowering.tile_to_simt.channels import panel_of
 from tilewright.lowering.tile_to_simt.state import Kernel, Slot, element_bytes
-from tilewright.passes.choose_mma import product_dims
+from tilewright.passes.choose_mma import has_instruction, product_dims
 from tilewright.passes.core import error_at
 
 ROWS = 64
@@ -29,8 +28,8 @@ def lower_wgmma(kernel: Kernel, op: MmaOp) -> None:
     if dims is None:
         raise error_at(op, "tile.mma: inst wgmma adds to one dim of rows, then one of columns, over one summed dim")
     left, right = buffer_type(op.lhs), buffer_type(op.rhs)
-    if not isinstance(left.element, BFloat16Type | Float16Type):
-        raise error_at(op, f"tile.mma: inst wgmma takes bf16 or f16, got {left.element}")
+    if not has_instruction(left.element, op.precision):
+        raise error_at(op, f"tile.mma: inst wgmma takes bf16, f16 or with precision tf32 f32, got {left.element}")
     if op.acc in kernel.register_offsets:
         raise error_at(op, "tile.mma: inst wgmma adds to whole accumulators, got a part of a fragment")
     m, n, k = dims
