@@ -35,6 +35,8 @@ from tilewright.lowering.lin_to_tile.repack import (
     copy_kernel,
     mapped_layouts,
     operand_axes,
+    own_axis,
+    reads_along_sum,
     row_multiple,
     worth_copying,
 )
@@ -280,6 +282,10 @@ class EntryLowering:
         chooses: the operand as it is, or a copy with padded rows."""
         operands = [v for v in dict.fromkeys(space.contraction.ins) if v in stored]
         made = {v: host.AllocOp(stored[v].type, ROW_BYTES // element_bytes(layouts[v].element)) for v in operands}
+        if reads_along_sum(space, self.arch):
+            for v, alloc in made.items():
+                axes = operand_axes(space, space.contraction.ins.index(v), self.arch)
+                made[v] = host.AllocOp(alloc.res.type, alloc.row_multiple, *axes)
         room = Expr.const(0)
         for v, alloc in made.items():
             room = room + prod(alloc.memory_dims, start=Expr.const(element_bytes(layouts[v].element)))
@@ -290,7 +296,11 @@ class EntryLowering:
             place = space.contraction.ins.index(value)
             if worth is None or space.contraction.accesses[place] is not None or layout.rank < 2:
                 continue
-            axes = operand_axes(space, place)
+            axes = operand_axes(space, place, self.arch)
+            if not axes:
+                continue
+            along = alloc.order[-1]
+            other = own_axis(space, place) if reads_along_sum(space, self.arch) else alloc.order[-2]
             hint = value.name_hint or f"operand{place}"
             direct = mapped_layouts(layout, self.base.get(source, ""), axes, self.facts)
             if any(not asked for _, asked in direct):
@@ -310,18 +320,18 @@ class EntryLowering:
             ]
             copies = {
                 turned: copy_kernel(
-                    f"{name}_{'turn' if turned else 'pad'}{number}", value, layout, alloc, turned=turned
+                    f"{name}_{'turn' if turned else 'pad'}{number}", value, layout, alloc, turned=turned, other=other
                 )
                 for turned in (False, True)
             }
             for kernel in copies.values():
                 self.take_kernel(kernel, op, [source, alloc.res])
             for case, turned, when in (
-                ("padded", False, (Relation(strides[-1], "==", one),)),
-                ("turned", True, (Relation(strides[-2], "==", one),)),
+                ("padded", False, (Relation(strides[along], "==", one),)),
+                ("turned", True, (Relation(strides[other], "==", one),)),
                 ("gathered", False, ()),
             ):
-                scratch = host.AllocOp(stored[value].type, alloc.row_multiple)
+                scratch = alloc.clone()
                 scratch.res.name_hint = f"{hint}_copy"
                 launch = host.LaunchOp(copies[turned].sym_name.data, [source, scratch.res], assumes=when)
                 launch.attributes[WIDENS] = ArrayAttr([])

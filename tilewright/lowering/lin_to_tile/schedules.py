@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
+from typing import TypeVar
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, TensorType, f32
+from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.diagnostics import TilewrightError
@@ -15,14 +16,14 @@ from tilewright.dialects.sym import Expr, Facts, Relation, ceildiv, floordiv
 from tilewright.dialects.sym.prove import Answer
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType
-from tilewright.lowering.host_variants import compare_costs
+from tilewright.lowering.host_variants import compare_costs, element_bytes
 from tilewright.lowering.lin_to_tile import tile_sizes
 from tilewright.lowering.lin_to_tile.group_space import GroupSpace, Kind
 from tilewright.lowering.lin_to_tile.kernel_writer import KernelWriter
-from tilewright.lowering.lin_to_tile.repack import mapped_layouts, matrix_dims, operand_axes
+from tilewright.lowering.lin_to_tile.repack import mapped_layouts, matrix_dims, operand_axes, operand_element
 from tilewright.lowering.lin_to_tile.split import Split, part_count, part_depth, write_split
 from tilewright.lowering.lin_to_tile.tile_sizes import Bound, MatrixTile, SplitTile
-from tilewright.passes.choose_mma import WARPGROUP_ARCH, multiplies_by_warps
+from tilewright.passes.choose_mma import WARPGROUP_ARCH, has_instruction, multiplies_by_warps
 from tilewright.passes.remarks import remark
 
 LETTERS = "ntuvwxyz"
@@ -169,8 +170,8 @@ def _contraction(request: Request) -> list[Schedule]:
 
 
 def takes_matrix_instructions(space: GroupSpace, arch: str | None) -> bool:
-    """Whether a contraction may go to the matrix instructions of sm_90a: both operands are bf16 or f16, in tiles of
-    memory, sums are f32, and there are rows, columns and a depth."""
+    """Whether a contraction may go to the matrix instructions of sm_90a: both operands are bf16 or f16, or f32 that may
+    be tf32, in tiles of memory, sums are f32, and there are rows, columns and a depth."""
     return arch == WARPGROUP_ARCH and _suits_matrix_instructions(space)
 
 
@@ -185,7 +186,16 @@ def _suits_matrix_instructions(space: GroupSpace) -> bool:
         return False
     operands = {scalar_type(v.type) for v in contraction.ins}
     accumulator = scalar_type(contraction.result.type)
-    return len(operands) == 1 and isinstance(operands.pop(), BFloat16Type | Float16Type) and accumulator == f32
+    return len(operands) == 1 and has_instruction(operands.pop(), contraction.precision) and accumulator == f32
+
+
+_Tile = TypeVar("_Tile", MatrixTile, SplitTile)
+
+
+def _fitted(request: Request, tile: _Tile) -> _Tile:
+    """A tile for matrix instructions, whose depth is that of 16-bit operands, for the operands at hand: it has as many
+    bytes along the sum, and takes as long."""
+    return replace(tile, depth=tile.depth * 2 // element_bytes(operand_element(request.space)))
 
 
 def _matrix_contraction(
@@ -201,8 +211,9 @@ def _matrix_contraction(
     space = request.space
     mapped = tuple(dict.fromkeys(space.contraction.ins))
     made: list[tuple[str, tuple[Relation, ...], KernelOp]] = []
-    costs = [_tile_cost(request, tile, rows[-1], columns[-1]) for tile in tile_sizes.MATRIX_CONTRACTIONS]
-    for number, tile in enumerate(tile_sizes.MATRIX_CONTRACTIONS):
+    sizes = [_fitted(request, tile) for tile in tile_sizes.MATRIX_CONTRACTIONS]
+    costs = [_tile_cost(request, tile, rows[-1], columns[-1]) for tile in sizes]
+    for number, tile in enumerate(sizes):
         wanted = [Relation(costs[number], "<=", later) for later in costs[number + 1 :]]
         answers = [compare_costs(r, request.facts) for r in wanted]
         prefers = tuple(r for r, a in zip(wanted, answers, strict=True) if a is not Answer.PROVED)
@@ -231,13 +242,14 @@ def _matrix_splits(request: Request) -> list[Schedule]:
         return []
     found: list[Schedule] = []
     for thin, name in enumerate(("rows", "columns")):
-        own, axes = request.space.operand_dims(request.space.contraction, thin), operand_axes(request.space, thin)
+        own = request.space.operand_dims(request.space.contraction, thin)
+        axes = operand_axes(request.space, thin, request.arch)
         summed = {LETTERS[n] for n, axis in enumerate(axes) if own[axis] in request.space.reduced}
         along = [layout for layout in layouts if layout[0][thin] in summed]
         across = [layout for layout in layouts if layout[0][thin] not in summed]
-        found += _split(request, f"thin_{name}", tile_sizes.SPLIT_THIN, along, thin)
-        found += _split(request, f"thin_{name}_across", tile_sizes.SPLIT_ACROSS, across, thin)
-    return found + _split(request, "split64x64", tile_sizes.SPLIT_SQUARE, layouts)
+        found += _split(request, f"thin_{name}", _fitted(request, tile_sizes.SPLIT_THIN), along, thin)
+        found += _split(request, f"thin_{name}_across", _fitted(request, tile_sizes.SPLIT_ACROSS), across, thin)
+    return found + _split(request, "split64x64", _fitted(request, tile_sizes.SPLIT_SQUARE), layouts)
 
 
 def _small_split(request: Request) -> list[Schedule]:
@@ -308,7 +320,7 @@ def _split_pays(
     rounds = Expr.const(1) if thin is None else ceildiv(count * parts, tile_sizes.PROCESSORS)
     cost = tile_sizes.SPLIT_LAUNCH + floordiv(sums, tile_sizes.SPLIT_RATE)
     cost = cost + rounds * tile.cost * ceildiv(chunk, tile.depth)
-    square = tile_sizes.SPLIT_SQUARE
+    square = _fitted(request, tile_sizes.SPLIT_SQUARE)
     edges = dict.fromkeys(wide, square.rows)
     whole = prod((ceildiv(space.extents[d], edges.get(d, 1)) for d in space.parallel), start=Expr.const(1))
     without = ceildiv(whole, tile_sizes.PROCESSORS) * square.cost * ceildiv(depth, square.depth)
@@ -376,19 +388,19 @@ def _warp_kernels(
     cheaper = Relation(large, "<=", small)
     answer = compare_costs(cheaper, request.facts)
     made: list[tuple[str, tuple[Relation, ...], KernelOp]] = []
-    for tile, cost, never in zip(sizes, (large, small), (Answer.DISPROVED, Answer.PROVED), strict=True):
+    for tile, cost, never in zip((_fitted(request, t) for t in sizes), (large, small), (Answer.DISPROVED, Answer.PROVED), strict=True):
         verdict = "never taken, another costs less" if answer is never else "taken where it costs least"
         _remark_tile(request, tile, cost, verdict)
         if answer is not never:
             name = f"warps{tile.rows}x{tile.columns}{suffix}"
             kernel = request.writer(name, tiles((tile.rows, tile.columns, tile.depth))).write_contraction()
-            made.append((name, (cheaper,) if answer is Answer.UNKNOWN and tile is sizes[0] else (), kernel))
+            made.append((name, (cheaper,) if answer is Answer.UNKNOWN and cost is large else (), kernel))
     return made
 
 
 def _remark_tile(request: Request, tile: MatrixTile, cost: Expr, verdict: str) -> None:
     """What a tile takes, what it costs a call, and when it is chosen."""
-    bytes_ = 2 * tile.depth * (tile.rows + tile.columns)
+    bytes_ = element_bytes(operand_element(request.space)) * tile.depth * (tile.rows + tile.columns)
     remark(
         request.origin,
         "lin-to-tile",
@@ -418,7 +430,7 @@ def _mapped_layouts(request: Request, alignment: int = tile_sizes.MAP_BYTES) -> 
         type_ = types.get(value)
         if not isinstance(type_, BufType) or type_.strides is None or contraction.accesses[number] is not None:
             return []
-        axes = operand_axes(request.space, number)
+        axes = operand_axes(request.space, number, request.arch)
         found = mapped_layouts(type_, request.bases.get(value, ""), axes, request.facts, alignment)
         choices.append([(LETTERS[axes.index(axis)], open_) for axis, open_ in found])
     return [(a + b, tuple(dict.fromkeys((*left, *right)))) for a, left in choices[0] for b, right in choices[1]]

@@ -17,9 +17,9 @@ ROW_BYTES = 32
 """What rows of scratch that tensor maps read are multiples of: a sector. Rows that were odd multiples of 16 bytes
 made products slower by a fifth (4097^3 to 4103^3 ran at 417 to 420 TFLOP/s, 4106^3 to 4109^3 at 513 to 520; H200)."""
 COPY_LAUNCH = 10_000_000
-COPY_ELEMENT = 14
+COPY_BYTE = 7
 """What copying operands for matrix instructions costs, in multiply-adds of threads that are done in the same time: the
-launch (1.5 us at 7 tera multiply-adds a second, as a cold small product has them), and each element (2 ps)."""
+launch (1.5 us at 7 tera multiply-adds a second, as a cold small product has them), and each byte (1 ps)."""
 COPY_ROWS = (16, 256)
 """Tile of such a copy along rows: 16 elements for each of 256 threads."""
 COPY_TURNED = (64, 64)
