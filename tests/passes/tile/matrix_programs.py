@@ -1,4 +1,4 @@
-"""Products that matrix instructions of sm_90a can take, of 16-bit operands and in tf32, and the sizes to run them at."""
+"""Products of 16-bit operands and in tf32 that matrix instructions of sm_90a can take, and the sizes to run them at."""
 
 from __future__ import annotations
 

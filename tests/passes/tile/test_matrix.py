@@ -19,7 +19,6 @@ from tilewright.passes.pipeline import run_pipeline
 from tilewright.runtime.inputs import make_inputs
 from tilewright.runtime.reference import compare, run_reference
 
-
 CASES = {**PRODUCTS, **{f"tf32_{name}": case for name, case in TF32_PRODUCTS.items()}}
 
 

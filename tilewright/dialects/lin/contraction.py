@@ -45,9 +45,7 @@ class MatmulOp(IRDLOperation, Decomposable):
 
     traits = traits_def(Pure())
 
-    def __init__(
-        self, lhs: SSAValue, rhs: SSAValue, result_type: TensorType, *, precision: str | None = None
-    ) -> None:
+    def __init__(self, lhs: SSAValue, rhs: SSAValue, result_type: TensorType, *, precision: str | None = None) -> None:
         super().__init__(
             operands=[lhs, rhs], result_types=[result_type], properties={"precision": precision_attr(precision)}
         )
@@ -91,9 +89,7 @@ class BatchMatmulOp(IRDLOperation, Decomposable):
 
     traits = traits_def(Pure())
 
-    def __init__(
-        self, lhs: SSAValue, rhs: SSAValue, result_type: TensorType, *, precision: str | None = None
-    ) -> None:
+    def __init__(self, lhs: SSAValue, rhs: SSAValue, result_type: TensorType, *, precision: str | None = None) -> None:
         super().__init__(
             operands=[lhs, rhs], result_types=[result_type], properties={"precision": precision_attr(precision)}
         )

@@ -388,7 +388,9 @@ def _warp_kernels(
     cheaper = Relation(large, "<=", small)
     answer = compare_costs(cheaper, request.facts)
     made: list[tuple[str, tuple[Relation, ...], KernelOp]] = []
-    for tile, cost, never in zip((_fitted(request, t) for t in sizes), (large, small), (Answer.DISPROVED, Answer.PROVED), strict=True):
+    for tile, cost, never in zip(
+        (_fitted(request, t) for t in sizes), (large, small), (Answer.DISPROVED, Answer.PROVED), strict=True
+    ):
         verdict = "never taken, another costs less" if answer is never else "taken where it costs least"
         _remark_tile(request, tile, cost, verdict)
         if answer is not never:
