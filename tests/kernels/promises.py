@@ -40,7 +40,7 @@ from tilewright.dialects.simt.structure import KernelOp
 from tilewright.dialects.simt.sync import BarrierOp, ShuffleOp
 from tilewright.dialects.simt.tma import BulkCommitOp, BulkWaitOp, TmaLoadOp, TmaStoreOp
 from tilewright.dialects.simt.types import GlobalType, SharedType
-from tilewright.dialects.simt.wgmma import StMatrixOp, WgmmaCommitOp, WgmmaFenceOp, WgmmaOp, WgmmaWaitOp
+from tilewright.dialects.simt.wgmma import StMatrixOp, WgmmaCommitOp, WgmmaFenceOp, WgmmaOp, WgmmaRegsOp, WgmmaWaitOp
 from tilewright.lowering.host_variants import element_bytes
 
 WIDEST = 16
@@ -155,6 +155,7 @@ SPECIAL: dict[type[Operation], tuple[str, ...]] = {
     MmaSyncOp: ("HMMA",),
     CpAsyncOp: ("LDGSTS",),
     WgmmaOp: ("HGMMA", "WARPGROUP"),
+    WgmmaRegsOp: ("HGMMA", "WARPGROUP"),
     TmaLoadOp: ("UTMALDG",),
     TmaStoreOp: ("UTMASTG",),
     BulkCommitOp: ("UTMACMDFLUSH",),

@@ -62,9 +62,10 @@ class ChooseMmaPass(TilewrightPass):
     with f32 accumulators, one row, one column and one summed dim (others of size 1) of fitting sizes.
 
     On sm_90a warpgroups multiply (`wgmma`) where tensor maps can move the operands: addresses and strides that 16 bytes
-    divide for certain; those of f32 must be contiguous along the sum. On others from sm_80 on warps do (`mma.sync`),
-    wherever operands lie. What is left goes to the multiply-adds of threads, which `finish-schedule` chooses; a remark
-    says why. Relies on free tile IR.
+    divide for certain; one of two of f32 must be contiguous along the sum, and the other is the left one if it is not:
+    its elements go through registers. On others from sm_80 on warps do (`mma.sync`), wherever operands lie. What is
+    left goes to the multiply-adds of threads, which `finish-schedule` chooses; a remark says why. Relies on free tile
+    IR.
     """
 
     name = "choose-mma"
@@ -123,7 +124,9 @@ class ChooseMmaPass(TilewrightPass):
         remark(mma, self.name, f"matrix instructions of {down} x {across} warps, operands in shared memory")
 
     def _use_wgmma(self, kernel: KernelOp, mma: MmaOp, scopes: KernelScopes) -> None:
-        dims = product_dims(mma)
+        if _goes_left(mma, scopes):
+            _exchange(mma)
+        dims = _dims(mma)
         assert dims is not None
         for value in (mma.lhs, mma.rhs):
             fill = only_fill(value, mma)
@@ -138,7 +141,8 @@ class ChooseMmaPass(TilewrightPass):
         groups = _warpgroups(rows)
         kernel.properties["threads"] = i64_attr(groups * WARPGROUP)
         who = "1 warpgroup" if groups == 1 else f"{groups} warpgroups"
-        remark(mma, self.name, f"matrix instructions of {who}, operands in shared memory")
+        through = ", the left one goes through registers" if left_in_registers(mma) else ""
+        remark(mma, self.name, f"matrix instructions of {who}, operands in shared memory{through}")
 
 
 def has_instruction(element: Attribute, precision: StringAttr | None) -> bool:
@@ -149,7 +153,8 @@ def has_instruction(element: Attribute, precision: StringAttr | None) -> bool:
 
 
 def sums_along_rows(element: Attribute) -> bool:
-    """Whether warpgroups read operands of a type only where they are contiguous along the sum (PTX ISA, wgmma)."""
+    """Whether warpgroups read operands of a type from shared memory only where they are contiguous along the sum (PTX
+    ISA, wgmma)."""
     return not isinstance(element, BFloat16Type | Float16Type)
 
 
@@ -170,21 +175,46 @@ def _product_sizes(mma: MmaOp) -> tuple[int, int, int]:
 def _wgmma_refusal(mma: MmaOp, scopes: KernelScopes) -> str | None:
     """Why warpgroups cannot multiply; None if they can."""
     rows, columns, depth = _product_sizes(mma)
+    if any(only_fill(value, mma) is None for value in (mma.lhs, mma.rhs)):
+        return "an operand is not filled by one copy of its own"
+    if _goes_left(mma, scopes):
+        rows, columns = columns, rows
     if rows % ROWS or rows > MAX_BOX or columns not in COLUMNS or depth % _step(mma):
         return f"a tile of {rows} x {columns} x {depth}"
     if rows % (ROWS * _warpgroups(rows)):
         return f"{rows} rows do not divide among {_warpgroups(rows)} warpgroups of {ROWS}"
-    for value, name, own in zip((mma.lhs, mma.rhs), ("left", "right"), mma.operand_dims[:2], strict=True):
+    for value, name in ((mma.lhs, "left"), (mma.rhs, "right")):
         fill = only_fill(value, mma)
         assert fill is not None
         why = unmapped(fill, scopes)
         if why is not None:
             return f"the {name} operand: {why}"
-        along = mapped_dim(fill, scopes)
-        assert along is not None
-        if sums_along_rows(buf(value).element) and own[along] in mma.operand_dims[2]:
-            return f"the {name} operand: {buf(value).element} is not contiguous along the sum"
+    across = [_runs_across(mma, n, scopes) for n in range(2)]
+    if sums_along_rows(buf(mma.lhs).element) and all(across):
+        return f"no operand of {buf(mma.lhs).element} is contiguous along the sum"
     return None
+
+
+def _runs_across(mma: MmaOp, number: int, scopes: KernelScopes) -> bool:
+    """Whether memory is contiguous along an operand's own dim for certain, not along the sum."""
+    fill = only_fill(mma.operands[number], mma)
+    along = None if fill is None else mapped_dim(fill, scopes)
+    return along is not None and mma.operand_dims[number][along] in mma.operand_dims[2]
+
+
+def _goes_left(mma: MmaOp, scopes: KernelScopes) -> bool:
+    """Whether the right operand of warpgroups must be the left one, which alone may go through registers."""
+    left, right = (_runs_across(mma, n, scopes) for n in range(2))
+    return sums_along_rows(buf(mma.rhs).element) and right and not left
+
+
+def left_in_registers(mma: MmaOp) -> bool:
+    """Whether the left operand of a `tile.mma` by warpgroups goes through registers on its way: it is of f32, and its
+    slots are not contiguous along the sum."""
+    type_ = buf(mma.lhs)
+    if mma.inst is None or mma.inst.data != "wgmma" or type_.swizzle is None or not sums_along_rows(type_.element):
+        return False
+    return mma.operand_dims[0][type_.swizzle.along.data] in mma.operand_dims[2]
 
 
 def _step(mma: MmaOp) -> int:
@@ -236,16 +266,21 @@ def _warpgroups(rows: int) -> int:
 
 def product_dims(mma: MmaOp) -> tuple[int, int, int] | None:
     """The iteration dims of rows (left operand), columns (right) and the sum, when there is one of each; dims of size 1
-    do not count."""
+    do not count. Accumulators hold the rows first, but for a left operand that goes through registers."""
+    found, acc = _dims(mma), mma.operand_dims[2]
+    if found is not None and acc.index(found[0]) > acc.index(found[1]) and not left_in_registers(mma):
+        return None
+    return found
+
+
+def _dims(mma: MmaOp) -> tuple[int, int, int] | None:
+    """The same in whichever order accumulators hold them."""
     lhs, rhs, acc = mma.operand_dims
     wide = [d for d, size in enumerate(mma.sizes) if size != 1]
     rows = [d for d in wide if d in lhs and d in acc and d not in rhs]
     columns = [d for d in wide if d in rhs and d in acc and d not in lhs]
     summed = [d for d in wide if d in lhs and d in rhs and d not in acc]
     if len(rows) != 1 or len(columns) != 1 or len(summed) != 1 or len(wide) != 3:
-        return None
-    # Accumulators hold the rows first.
-    if acc.index(rows[0]) > acc.index(columns[0]):
         return None
     return rows[0], columns[0], summed[0]
 

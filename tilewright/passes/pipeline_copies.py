@@ -25,7 +25,7 @@ from tilewright.dialects.tile.copies import ASYNC_BYTES, CopyOp
 from tilewright.dialects.tile.structure import AllocOp, ForOp, KernelOp
 from tilewright.dialects.tile.types import distributed
 from tilewright.passes.allocate_shared import dense_bytes, shared_limit
-from tilewright.passes.choose_mma import only_fill, unmapped
+from tilewright.passes.choose_mma import left_in_registers, only_fill, unmapped
 from tilewright.passes.core import TilewrightPass, error_at
 from tilewright.passes.element_size import bytes_of
 from tilewright.passes.remarks import remark
@@ -82,7 +82,8 @@ class PipelineCopiesPass(TilewrightPass):
         types = [buf(copy.target) for copy in copies]
         slot = sum(dense_bytes(t) for t in types)
         stages = self.stages or max(1, min(8, _room(kernel) // slot))
-        lag = 1 if stages > 1 else 0
+        # Registers of an operand are loaded anew each turn: what reads them is waited for.
+        lag = 1 if stages > 1 and not left_in_registers(mma) else 0
         channel = ChannelOp(channel_type(stages, types))
         channel.res.name_hint = "ring"
         acquire, publish = AcquireOp(channel.res), PublishOp(channel.res)

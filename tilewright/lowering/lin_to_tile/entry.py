@@ -33,11 +33,12 @@ from tilewright.lowering.host_variants import element_bytes
 from tilewright.lowering.lin_to_tile.group_space import GroupSpace, Kind, analyse
 from tilewright.lowering.lin_to_tile.repack import (
     copy_kernel,
-    mapped_layouts,
+    direct_layouts,
     operand_axes,
     own_axis,
     reads_along_sum,
     row_multiple,
+    sum_axis,
     worth_copying,
 )
 from tilewright.lowering.lin_to_tile.schedules import Request, Schedule, schedules, takes_matrix_instructions
@@ -284,8 +285,8 @@ class EntryLowering:
         made = {v: host.AllocOp(stored[v].type, ROW_BYTES // element_bytes(layouts[v].element)) for v in operands}
         if reads_along_sum(space, self.arch):
             for v, alloc in made.items():
-                axes = operand_axes(space, space.contraction.ins.index(v), self.arch)
-                made[v] = host.AllocOp(alloc.res.type, alloc.row_multiple, *axes)
+                rows = sum_axis(space, space.contraction.ins.index(v))
+                made[v] = host.AllocOp(alloc.res.type, alloc.row_multiple, rows)
         room = Expr.const(0)
         for v, alloc in made.items():
             room = room + prod(alloc.memory_dims, start=Expr.const(element_bytes(layouts[v].element)))
@@ -297,12 +298,10 @@ class EntryLowering:
             if worth is None or space.contraction.accesses[place] is not None or layout.rank < 2:
                 continue
             axes = operand_axes(space, place, self.arch)
-            if not axes:
-                continue
             along = alloc.order[-1]
             other = own_axis(space, place) if reads_along_sum(space, self.arch) else alloc.order[-2]
             hint = value.name_hint or f"operand{place}"
-            direct = mapped_layouts(layout, self.base.get(source, ""), axes, self.facts)
+            direct = direct_layouts(space, place, layouts, self.base.get(source, ""), self.facts, self.arch)
             if any(not asked for _, asked in direct):
                 remark(op, "lin-to-tile", f"%{hint} is never copied: tensor maps can move it as it is")
                 continue

@@ -7,7 +7,7 @@ large product; the multiply-adds that remain otherwise are an order of magnitude
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Attribute, SSAValue
@@ -51,13 +51,13 @@ def matrix_dims(space: GroupSpace) -> MatrixDims:
 
 def operand_axes(space: GroupSpace, number: int, arch: str | None) -> list[int]:
     """The axes of operand `number` along which a tensor map may run, last one first: those of its rows or columns, and
-    of what is summed; that of the depth alone where warpgroups of `arch` read the operand no other way."""
+    of what is summed; of that the one that tiles run along where warpgroups of `arch` take just one operand otherwise.
+    """
     found = matrix_dims(space)
     own = (found.rows, found.columns)[number][-1]
     dims = space.operand_dims(space.contraction, number)
-    if reads_along_sum(space, arch):
-        return [axis for axis, d in enumerate(dims) if d == found.depth[-1]][-1:]
-    return sorted({axis for axis, d in enumerate(dims) if d == own or d in space.reduced}, reverse=True)
+    summed = {found.depth[-1]} if reads_along_sum(space, arch) else space.reduced
+    return sorted({axis for axis, d in enumerate(dims) if d == own or d in summed}, reverse=True)
 
 
 def own_axis(space: GroupSpace, number: int) -> int:
@@ -67,8 +67,40 @@ def own_axis(space: GroupSpace, number: int) -> int:
 
 
 def reads_along_sum(space: GroupSpace, arch: str | None) -> bool:
-    """Whether the matrix instructions of an architecture read operands only where the sum is contiguous."""
+    """Whether the matrix instructions of an architecture read at least one of the operands only where the sum is
+    contiguous."""
     return arch == WARPGROUP_ARCH and sums_along_rows(operand_element(space))
+
+
+def sum_axis(space: GroupSpace, number: int) -> int:
+    """The axis of operand `number` along which its tiles run along the sum."""
+    dims = list(space.operand_dims(space.contraction, number))
+    return len(dims) - 1 - dims[::-1].index(matrix_dims(space).depth[-1])
+
+
+def direct_layouts(
+    space: GroupSpace, number: int, layouts: Mapping[SSAValue, BufType], base: str, facts: Facts, arch: str | None
+) -> list[tuple[int, tuple[Relation, ...]]]:
+    """The axes along which operand `number` may be contiguous to be moved as it is, with what that asks for.
+
+    Where one operand must be contiguous along the sum, the right one is unless the left one is; and one of few rows or
+    columns is, so that it can be the smaller side of a product in parts.
+    """
+    operands = space.contraction.ins
+    found = mapped_layouts(layouts[operands[number]], base, operand_axes(space, number, arch), facts)
+    if not reads_along_sum(space, arch):
+        return found
+    own, others = own_axis(space, number), list[Relation]()
+    size = space.extents[(matrix_dims(space).rows, matrix_dims(space).columns)[number][-1]]
+    others.append(Relation(size, ">=", Expr.const(tile_sizes.SPLIT_THIN_UP_TO + 1)))
+    if number == 1:
+        strides = layouts[operands[0]].strides or ()
+        others.append(Relation(strides[sum_axis(space, 0)], "==", Expr.const(1)))
+    answers = [facts.prove(r) for r in others]
+    if operands[0] is operands[1] or Answer.DISPROVED in answers:
+        return [(axis, asked) for axis, asked in found if axis != own]
+    left = [r for r, a in zip(others, answers, strict=True) if a is not Answer.PROVED]
+    return [(axis, (*asked, *left) if axis == own else asked) for axis, asked in found]
 
 
 def operand_element(space: GroupSpace) -> Attribute:

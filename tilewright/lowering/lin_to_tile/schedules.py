@@ -20,7 +20,14 @@ from tilewright.lowering.host_variants import compare_costs, element_bytes
 from tilewright.lowering.lin_to_tile import tile_sizes
 from tilewright.lowering.lin_to_tile.group_space import GroupSpace, Kind
 from tilewright.lowering.lin_to_tile.kernel_writer import KernelWriter
-from tilewright.lowering.lin_to_tile.repack import mapped_layouts, matrix_dims, operand_axes, operand_element
+from tilewright.lowering.lin_to_tile.repack import (
+    mapped_layouts,
+    matrix_dims,
+    operand_axes,
+    operand_element,
+    own_axis,
+    reads_along_sum,
+)
 from tilewright.lowering.lin_to_tile.split import Split, part_count, part_depth, write_split
 from tilewright.lowering.lin_to_tile.tile_sizes import Bound, MatrixTile, SplitTile
 from tilewright.passes.choose_mma import WARPGROUP_ARCH, has_instruction, multiplies_by_warps
@@ -208,10 +215,41 @@ def _matrix_contraction(
 
     For each layout of the operands the first tile is taken that costs no more than any after it.
     """
+    mapped = tuple(dict.fromkeys(request.space.contraction.ins))
+    layouts: dict[bool, list[tuple[str, tuple[Relation, ...]]]] = {}
+    for layout in _mapped_layouts(request):
+        layouts.setdefault(_through_registers(request, 1, layout[0]), []).append(layout)
+    return [
+        Schedule(f"{name}_{layout}", when, kernel, prefers, mapped)
+        for turned, found in layouts.items()
+        for made in [_matrix_kernels(request, tiles, rows, columns, turned=turned)]
+        for layout, when in found
+        for name, prefers, kernel in made
+    ]
+
+
+def _through_registers(request: Request, number: int, layout: str) -> bool:
+    """Whether in a layout of the operands one of them is contiguous along its own dim that instructions read along the
+    sum alone: it is the left one then, and goes through registers."""
     space = request.space
-    mapped = tuple(dict.fromkeys(space.contraction.ins))
+    axis = operand_axes(space, number, request.arch)[LETTERS.index(layout[number])]
+    return reads_along_sum(space, request.arch) and axis == own_axis(space, number)
+
+
+def _matrix_kernels(
+    request: Request,
+    tiles: Callable[[tuple[int, int, int]], dict[int, int]],
+    rows: Sequence[int],
+    columns: Sequence[int],
+    *,
+    turned: bool,
+) -> list[tuple[str, tuple[Relation, ...], KernelOp]]:
+    """A kernel in each tile that some sizes may want: names, when they are preferred, kernels. Those of `turned` tiles
+    have their rows along the product's columns."""
     made: list[tuple[str, tuple[Relation, ...], KernelOp]] = []
     sizes = [_fitted(request, tile) for tile in tile_sizes.MATRIX_CONTRACTIONS]
+    if turned:
+        sizes = [replace(tile, rows=tile.columns, columns=tile.rows) for tile in sizes]
     costs = [_tile_cost(request, tile, rows[-1], columns[-1]) for tile in sizes]
     for number, tile in enumerate(sizes):
         wanted = [Relation(costs[number], "<=", later) for later in costs[number + 1 :]]
@@ -223,16 +261,12 @@ def _matrix_contraction(
         _remark_tile(request, tile, costs[number], verdict)
         if Answer.DISPROVED in answers:
             continue
-        name = f"tile{tile.rows}x{tile.columns}"
+        name = f"tile{tile.rows}x{tile.columns}" + ("_turned" if turned else "")
         kernel = request.writer(name, tiles((tile.rows, tile.columns, tile.depth))).write_contraction()
         made.append((name, prefers, kernel))
         if not prefers:
             break
-    return [
-        Schedule(f"{name}_{layout}", when, kernel, prefers, mapped)
-        for layout, when in _mapped_layouts(request)
-        for name, prefers, kernel in made
-    ]
+    return made
 
 
 def _matrix_splits(request: Request) -> list[Schedule]:
@@ -246,7 +280,12 @@ def _matrix_splits(request: Request) -> list[Schedule]:
         axes = operand_axes(request.space, thin, request.arch)
         summed = {LETTERS[n] for n, axis in enumerate(axes) if own[axis] in request.space.reduced}
         along = [layout for layout in layouts if layout[0][thin] in summed]
-        across = [layout for layout in layouts if layout[0][thin] not in summed]
+        # What must be the left operand cannot have the few columns.
+        across = [
+            layout
+            for layout in layouts
+            if layout[0][thin] not in summed and not _through_registers(request, thin, layout[0])
+        ]
         found += _split(request, f"thin_{name}", _fitted(request, tile_sizes.SPLIT_THIN), along, thin)
         found += _split(request, f"thin_{name}_across", _fitted(request, tile_sizes.SPLIT_ACROSS), across, thin)
     return found + _split(request, "split64x64", _fitted(request, tile_sizes.SPLIT_SQUARE), layouts)
@@ -435,7 +474,8 @@ def _mapped_layouts(request: Request, alignment: int = tile_sizes.MAP_BYTES) -> 
         axes = operand_axes(request.space, number, request.arch)
         found = mapped_layouts(type_, request.bases.get(value, ""), axes, request.facts, alignment)
         choices.append([(LETTERS[axes.index(axis)], open_) for axis, open_ in found])
-    return [(a + b, tuple(dict.fromkeys((*left, *right)))) for a, left in choices[0] for b, right in choices[1]]
+    found = [(a + b, tuple(dict.fromkeys((*left, *right)))) for a, left in choices[0] for b, right in choices[1]]
+    return [x for x in found if not all(_through_registers(request, n, x[0]) for n in range(2))]
 
 
 def _reduction(request: Request) -> list[Schedule]:
