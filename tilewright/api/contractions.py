@@ -119,7 +119,7 @@ def einsum(spec: str, *operands: Tensor, precision: str | None = None) -> Tensor
 def _check_precision(function: str, precision: str | None, dtype: str) -> None:
     if precision is None:
         return
-    if precision not in PRECISIONS:
+    if not isinstance(cast("object", precision), str) or precision not in PRECISIONS:
         known = ", ".join(repr(word) for word in PRECISIONS)
         raise TilewrightError(f"{function}: expected precision to be None or one of {known}, got {precision!r}")
     if dtype != "float32":
