@@ -55,6 +55,8 @@ CHOOSES: Final = "chooses"
 """Discardable attribute of a `host.dispatch`: its predicates only choose (see there)."""
 WIDENS: Final = "widens"
 """Discardable attribute of a `host.launch`: the arguments whose accesses variants may widen; all where it is absent."""
+WIDTHS: Final = "widths"
+"""Discardable attribute of a `host.launch`: the index widths that it has variants of; 32 and 64 where it is absent."""
 
 
 @dataclass
@@ -254,6 +256,7 @@ class _Planner:
 
     def _dispatch(self, op: Operation) -> DispatchOp:
         cases: list[tuple[str, Sequence[Relation], Region]] = []
+        before: list[frozenset[Relation]] = []
         for schedule in _flatten([op]):
             facts = self.facts.child()
             answers = [self._answer(p, schedule) for p in schedule.predicates]
@@ -272,11 +275,16 @@ class _Planner:
                 for each in schedule.ops:
                     block.add_op(each.clone())
                 cases.append((schedule.name, asked, Region(block)))
-            for variant in make_variants(launched, facts, self.max_variants) if launches else ():
+            limits = _numbers(launches[0], WIDTHS) if launches else None
+            widths = (32, 64) if limits is None else limits
+            for variant in make_variants(launched, facts, self.max_variants, widths) if launches else ():
+                predicates = (*asked, *variant.predicates)
+                if any(asked_before.issubset(predicates) for asked_before in before):
+                    continue  # where it holds, so does an earlier case
+                before.append(frozenset(predicates))
                 name = f"{schedule.name}/{variant.name}" if schedule.name else variant.name
-                region = self._case(schedule, variant, facts)
-                cases.append((name, (*asked, *variant.predicates), region))
-            if not asked:
+                cases.append((name, predicates, self._case(schedule, variant, facts)))
+            if not asked and 64 in widths:
                 break
         given = op.res if isinstance(op, DispatchOp) else None
         return DispatchOp(cases, None if given is None else given.type)
@@ -294,10 +302,13 @@ class _Planner:
         """The ops of a schedule with its launches completed for one variant."""
         block = Block()
         mapping: dict[SSAValue, SSAValue] = {}
+        launches = [op for op in schedule.ops if isinstance(op, LaunchOp)]
         for op in schedule.ops:
             if not isinstance(op, LaunchOp):
                 block.add_op(op.clone(mapping))
                 continue
+            own = variant.assumes[launches.index(op)]
+            name = variant.name if own or len(launches) == 1 else f"general{variant.index_width}"
             kernel = self._kernel(op)
             grid = Expr.const(1)
             for size in kernel.grid.data:
@@ -312,9 +323,9 @@ class _Planner:
                 [mapping.get(a, a) for a in op.arguments],
                 grid=grid,
                 index_width=variant.index_width,
-                assumes=tuple(dict.fromkeys((*op_assumes(op), *schedule.facts, *variant.assumes))),
+                assumes=tuple(dict.fromkeys((*op_assumes(op), *schedule.facts, *own))),
             )
-            launch.attributes[VARIANT_ATTRIBUTE] = StringAttr(self._unique_name(launch, variant.name))
+            launch.attributes[VARIANT_ATTRIBUTE] = StringAttr(self._unique_name(launch, name))
             launch.location = op.location
             block.add_op(launch)
         return Region(block)
@@ -337,7 +348,12 @@ def op_assumes(launch: LaunchOp) -> tuple[Relation, ...]:
 
 def widened(launch: LaunchOp) -> tuple[int, ...] | None:
     """The arguments whose accesses variants may widen; None for all."""
-    given = launch.attributes.get(WIDENS)
+    return _numbers(launch, WIDENS)
+
+
+def _numbers(launch: LaunchOp, attribute: str) -> tuple[int, ...] | None:
+    """The numbers that a discardable attribute lists; None where it is absent."""
+    given = launch.attributes.get(attribute)
     if not isinstance(given, ArrayAttr):
         return None
     numbers = cast("ArrayAttr[IntegerAttr]", given)

@@ -99,9 +99,12 @@ def run(
     names: Sequence[str],
     *,
     arch: str | None = None,
+    processors: int | None = None,
     verify_each: bool = False,
     on_after: OnAfter | None = None,
 ) -> None:
-    """Run the passes of these names on `module`, in place and in order, for an architecture where one is given."""
-    options = None if arch is None else {"lin-to-tile": {"arch": arch}, "instantiate-variants": {"arch": arch}}
+    """Run the passes of these names on `module`, in place and in order, for an architecture where one is given, and a
+    device of so many processors (the architecture's by default)."""
+    lowering = {"arch": arch, "processors": processors}
+    options = None if arch is None else {"lin-to-tile": lowering, "instantiate-variants": {"arch": arch}}
     run_pipeline(module, ctx, make_passes(names, options), verify_each=verify_each, on_after=on_after)

@@ -85,7 +85,7 @@ PROGRAMS: dict[str, tuple[str, tuple[str, ...], Any]] = {
     ),
 }
 SIZES = {"M": 136, "N": 264, "K": 136}
-TILES = ("64x64", "128x64", "128x128", "128x256")
+TILES = ("64x64", "64x128", "128x128", "128x256")
 
 
 class Forced(CompiledEntry):

@@ -28,7 +28,7 @@ from tilewright.dialects.sym import (
 from tilewright.dialects.sym.analysis import declared_symbols, module_facts
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType, buf_type, strided
-from tilewright.lowering.host_plan import CHOOSES, WIDENS
+from tilewright.lowering.host_plan import CHOOSES, WIDENS, WIDTHS
 from tilewright.lowering.host_variants import element_bytes
 from tilewright.lowering.lin_to_tile.group_space import GroupSpace, Kind, analyse
 from tilewright.lowering.lin_to_tile.repack import (
@@ -44,6 +44,7 @@ from tilewright.lowering.lin_to_tile.repack import (
 from tilewright.lowering.lin_to_tile.schedules import Request, Schedule, schedules, takes_matrix_instructions
 from tilewright.lowering.lin_to_tile.split import Split
 from tilewright.lowering.lin_to_tile.tile_sizes import ROW_BYTES
+from tilewright.lowering.targets.limits import Limits
 from tilewright.passes.core import error_at
 from tilewright.passes.remarks import remark
 
@@ -62,6 +63,7 @@ class EntryLowering:
     given_tiles: tuple[int, ...]
     arch: str | None = None
     max_workspace: int | None = None
+    processors: int = Limits.processors
     facts: Facts = field(init=False)
     body: Block = field(init=False)
     storage: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
@@ -253,6 +255,7 @@ class EntryLowering:
             bases,
             lambda wanted, least, divisor: self.declare(wanted, "host", least, divisor),
             self.max_workspace,
+            self.processors,
         )
         # The order of the kernel's arguments: buffers read, buffers written, scalars.
         buffers, scalars = [v for v in used if is_tensor(v)], [v for v in used if not is_tensor(v)]
@@ -366,9 +369,11 @@ class EntryLowering:
                 bodies.append(self.launch_parts(schedule, schedule.split, at or {}))
                 continue
             launch = host.LaunchOp(schedule.kernel.sym_name.data, arguments, assumes=schedule.when)
-            if schedule.mapped:
-                others = [n for n, v in enumerate(read) if v not in schedule.mapped]
+            if schedule.mapped or schedule.plain:
+                others = [n for n, v in enumerate(read) if v not in schedule.mapped and not schedule.plain]
                 launch.attributes[WIDENS] = ArrayAttr([i64_attr(n) for n in others])
+            if schedule.widths is not None:
+                launch.attributes[WIDTHS] = ArrayAttr([i64_attr(n) for n in schedule.widths])
             bodies.append([launch])
         if len(found) == 1:
             return bodies[0][0]
@@ -386,9 +391,10 @@ class EntryLowering:
         first = host.LaunchOp(
             split.first.sym_name.data, [*(at[v] for v in split.read_first), scratch.res], assumes=schedule.when
         )
-        if schedule.mapped:
+        if schedule.mapped or schedule.plain:
             first.attributes[WIDENS] = ArrayAttr([i64_attr(len(split.read_first))])
         second = host.LaunchOp(split.second.sym_name.data, [scratch.res, *(at[v] for v in split.read_second)])
+        second.attributes[WIDENS] = ArrayAttr([])
         return [scratch, first, second]
 
     def copy_result(self, value: SSAValue, output: SSAValue, number: int) -> None:

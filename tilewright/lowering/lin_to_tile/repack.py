@@ -83,16 +83,13 @@ def direct_layouts(
 ) -> list[tuple[int, tuple[Relation, ...]]]:
     """The axes along which operand `number` may be contiguous to be moved as it is, with what that asks for.
 
-    Where one operand must be contiguous along the sum, the right one is unless the left one is; and one of few rows or
-    columns is, so that it can be the smaller side of a product in parts.
+    Where one operand must be contiguous along the sum, the right one is unless the left one is.
     """
     operands = space.contraction.ins
     found = mapped_layouts(layouts[operands[number]], base, operand_axes(space, number, arch), facts)
     if not reads_along_sum(space, arch):
         return found
     own, others = own_axis(space, number), list[Relation]()
-    size = space.extents[(matrix_dims(space).rows, matrix_dims(space).columns)[number][-1]]
-    others.append(Relation(size, ">=", Expr.const(tile_sizes.SPLIT_THIN_UP_TO + 1)))
     if number == 1:
         strides = layouts[operands[0]].strides or ()
         others.append(Relation(strides[sum_axis(space, 0)], "==", Expr.const(1)))

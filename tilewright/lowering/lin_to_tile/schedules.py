@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.lin.shapes import scalar_type
-from tilewright.dialects.sym import Expr, Facts, Relation, ceildiv, floordiv
+from tilewright.dialects.sym import Expr, Facts, Relation, ceildiv, floordiv, smax, smin
 from tilewright.dialects.sym.prove import Answer
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType
@@ -30,6 +30,7 @@ from tilewright.lowering.lin_to_tile.repack import (
 )
 from tilewright.lowering.lin_to_tile.split import Split, part_count, part_depth, write_split
 from tilewright.lowering.lin_to_tile.tile_sizes import Bound, MatrixTile, SplitTile
+from tilewright.lowering.targets.limits import Limits
 from tilewright.passes.choose_mma import WARPGROUP_ARCH, has_instruction, multiplies_by_warps
 from tilewright.passes.remarks import remark
 
@@ -52,6 +53,10 @@ class Schedule:
     """Two kernels in place of one, `kernel` being the first."""
     lets: tuple[tuple[str, Expr], ...] = ()
     """Symbols that the plan computes before it chooses, with their values."""
+    widths: tuple[int, ...] | None = None
+    """The index widths that it has variants of; None for all."""
+    plain: bool = False
+    """Whether no variant widens its accesses: for what others leave, which is seldom aligned."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +78,8 @@ class Request:
     """Declares a symbol that the plan computes: wanted name, least value, divisor. Without it nothing is split."""
     max_workspace: int | None = None
     """Bytes of scratch that a schedule may take; None for any number."""
+    processors: int = Limits.processors
+    """Those of the device, which compute a tile each at a time."""
 
     def extent(self, dim: int) -> Bound:
         """What is known of a group dim's size."""
@@ -155,24 +162,29 @@ def _contraction(request: Request) -> list[Schedule]:
     if request.given:
         return [Schedule("tiled", (), request.writer("", request.override(small)).write_contraction())]
     found: list[Schedule] = []
-    if takes_matrix_instructions(space, request.arch):
+    matrix = takes_matrix_instructions(space, request.arch)
+    if matrix:
         found += _matrix_splits(request)
         found += _matrix_contraction(request, tiles, rows, columns)
     if takes_warp_instructions(space, request.arch):
         return _warp_contraction(request, tiles, rows, columns)
-    found += _small_split(request)
+    found += _small_split(request, matrix)
     elements = Expr.const(1)
     for dims in (rows, columns):
         if dims:
             elements = elements * space.extents[dims[-1]]
     enough = Relation(elements, ">=", Expr.const(tile_sizes.LARGE_FROM))
+    if matrix:
+        step, fixed = tile_sizes.LARGE_STEP, tile_sizes.LARGE_FIXED
+        turns = elements * (smin(space.extents[depth[-1]], step) + fixed)
+        enough = Relation(turns, ">=", Expr.const(tile_sizes.LARGE_FROM * (step + fixed)))
     answer = request.facts.prove(enough)
     if answer is not Answer.DISPROVED:
         large = tiles(tile_sizes.LARGE_CONTRACTION)
         when = () if answer is Answer.PROVED else (enough,)
-        found.append(Schedule("large", when, request.writer("large", large).write_contraction()))
+        found.append(Schedule("large", when, request.writer("large", large).write_contraction(), plain=matrix))
     if answer is not Answer.PROVED:
-        found.append(Schedule("small", (), request.writer("small", small).write_contraction()))
+        found.append(Schedule("small", (), request.writer("small", small).write_contraction(), plain=matrix))
     return found
 
 
@@ -213,18 +225,16 @@ def _matrix_contraction(
 ) -> list[Schedule]:
     """Tiles for matrix instructions, for operands that tensor maps can move, contiguous along either of their dims.
 
-    For each layout of the operands the first tile is taken that costs no more than any after it.
+    For each layout of the operands the first tile is taken that costs no more than any after it. What indices of 32
+    bits or contiguous rows of results do not serve goes to the first or the last of the tiles alone.
     """
-    mapped = tuple(dict.fromkeys(request.space.contraction.ins))
     layouts: dict[bool, list[tuple[str, tuple[Relation, ...]]]] = {}
     for layout in _mapped_layouts(request):
         layouts.setdefault(_through_registers(request, 1, layout[0]), []).append(layout)
     return [
-        Schedule(f"{name}_{layout}", when, kernel, prefers, mapped)
+        schedule
         for turned, found in layouts.items()
-        for made in [_matrix_kernels(request, tiles, rows, columns, turned=turned)]
-        for layout, when in found
-        for name, prefers, kernel in made
+        for schedule in _matrix_tiles(request, tiles, rows, columns, found, turned=turned)
     ]
 
 
@@ -236,17 +246,19 @@ def _through_registers(request: Request, number: int, layout: str) -> bool:
     return reads_along_sum(space, request.arch) and axis == own_axis(space, number)
 
 
-def _matrix_kernels(
+def _matrix_tiles(
     request: Request,
     tiles: Callable[[tuple[int, int, int]], dict[int, int]],
     rows: Sequence[int],
     columns: Sequence[int],
+    layouts: Sequence[tuple[str, tuple[Relation, ...]]],
     *,
     turned: bool,
-) -> list[tuple[str, tuple[Relation, ...], KernelOp]]:
-    """A kernel in each tile that some sizes may want: names, when they are preferred, kernels. Those of `turned` tiles
-    have their rows along the product's columns."""
+) -> list[Schedule]:
+    """The tiles for some layouts of the operands; `turned` ones have their rows along the product's columns."""
+    mapped = tuple(dict.fromkeys(request.space.contraction.ins))
     made: list[tuple[str, tuple[Relation, ...], KernelOp]] = []
+    numbers: list[int] = []
     sizes = [_fitted(request, tile) for tile in tile_sizes.MATRIX_CONTRACTIONS]
     if turned:
         sizes = [replace(tile, rows=tile.columns, columns=tile.rows) for tile in sizes]
@@ -264,70 +276,71 @@ def _matrix_kernels(
         name = f"tile{tile.rows}x{tile.columns}" + ("_turned" if turned else "")
         kernel = request.writer(name, tiles((tile.rows, tile.columns, tile.depth))).write_contraction()
         made.append((name, prefers, kernel))
+        numbers.append(number)
         if not prefers:
             break
-    return made
+    if len(made) == 1:
+        ((name, _, kernel),) = made
+        return [Schedule(f"{name}_{layout}", when, kernel, (), mapped) for layout, when in layouts]
+    largest = (Relation(costs[numbers[0]], "<=", costs[numbers[-1]]),)
+    wide = [(made[0][0], largest, made[0][2]), made[-1]]
+    return [
+        Schedule(
+            f"{name}_{layout}", when, kernel, prefers, mapped, widths=widths, plain=widths == (64,) and not prefers
+        )
+        for widths, chosen in (((32,), made), ((64,), wide))
+        for layout, when in layouts
+        for name, prefers, kernel in chosen
+    ]
 
 
 def _matrix_splits(request: Request) -> list[Schedule]:
-    """Parts on matrix instructions: for few rows or columns, and for few tiles of any shape."""
+    """Parts on matrix instructions, in wide tiles where these are no more than high ones, else in high ones."""
     layouts = _mapped_layouts(request)
-    if not layouts:
-        return []
-    found: list[Schedule] = []
-    for thin, name in enumerate(("rows", "columns")):
-        own = request.space.operand_dims(request.space.contraction, thin)
-        axes = operand_axes(request.space, thin, request.arch)
-        summed = {LETTERS[n] for n, axis in enumerate(axes) if own[axis] in request.space.reduced}
-        along = [layout for layout in layouts if layout[0][thin] in summed]
-        # What must be the left operand cannot have the few columns.
-        across = [
-            layout
-            for layout in layouts
-            if layout[0][thin] not in summed and not _through_registers(request, thin, layout[0])
-        ]
-        found += _split(request, f"thin_{name}", _fitted(request, tile_sizes.SPLIT_THIN), along, thin)
-        found += _split(request, f"thin_{name}_across", _fitted(request, tile_sizes.SPLIT_ACROSS), across, thin)
-    return found + _split(request, "split64x64", _fitted(request, tile_sizes.SPLIT_SQUARE), layouts)
+    return [
+        schedule
+        for tile in tile_sizes.SPLIT_MATRIX
+        for schedule in _split(request, f"split{tile.rows}x{tile.columns}", tile, layouts)
+    ]
 
 
-def _small_split(request: Request) -> list[Schedule]:
+def _small_split(request: Request, plain: bool) -> list[Schedule]:
     """Parts on multiply-adds of threads, which take any operands."""
-    return _split(request, "split32x32", tile_sizes.SPLIT_SMALL, [("", ())])
+    found = _split(request, "split32x32", tile_sizes.SPLIT_SMALL, [("", ())])
+    return [replace(schedule, plain=plain) for schedule in found]
 
 
 def _split(
-    request: Request,
-    name: str,
-    tile: SplitTile,
-    layouts: Sequence[tuple[str, tuple[Relation, ...]]],
-    thin: int | None = None,
+    request: Request, name: str, tile: SplitTile, layouts: Sequence[tuple[str, tuple[Relation, ...]]]
 ) -> list[Schedule]:
-    """The schedules of a product in parts, one for each layout of its operands that `layouts` lists.
-
-    `thin` is 0 or 1 for tiles whose columns are all the rows (columns) of the product.
-    """
+    """The schedules of a product in parts, one for each layout of its operands that `layouts` lists."""
     space, facts = request.space, request.facts
     dims, inside = matrix_dims(space), {g.result for g in space.generics}
     if request.declare is None or not layouts or not (dims.rows and dims.columns and dims.depth):
         return []
     if any(v in inside for v in space.contraction.ins) or any(a is not None for a in space.contraction.accesses):
         return []
-    depth, wide = space.extents[dims.depth[-1]], [dims.rows[-1], dims.columns[-1]]
-    if thin == 0:
-        wide.reverse()
-    sizes = {wide[0]: tile.rows, wide[1]: tile.columns}
-    count = prod((ceildiv(space.extents[d], sizes.get(d, 1)) for d in space.parallel), start=Expr.const(1))
-    value = part_count(count, depth, tile)
+    depth, row, column = space.extents[dims.depth[-1]], dims.rows[-1], dims.columns[-1]
+    matrix = tile in tile_sizes.SPLIT_MATRIX
+    if matrix:
+        tile = _fitted(request, tile)
+    value = part_count(_tile_count(request, row, column, tile), depth, tile, request.processors)
+    thin = facts.range(space.extents[row if tile.columns > tile.rows else column])[0]
     most = facts.range(value)[1]
-    if thin is None and most is not None and most < 2:
+    if most is not None and most < 2 and (not matrix or (thin is not None and thin > tile_sizes.SPLIT_THIN_UP_TO)):
         return []
     parts, chunk = request.declare("parts", 1, 1), request.declare("part_depth", 0, tile.depth)
     lets = ((parts, value), (chunk, part_depth(depth, Expr.symbol(parts), tile)))
-    prefers = _split_pays(request, tile, thin, count, Expr.symbol(parts), Expr.symbol(chunk), wide)
+    if matrix:
+        prefers = _matrix_split_pays(request, tile, Expr.symbol(parts), Expr.symbol(chunk), row, column)
+    else:
+        prefers = [
+            Relation(Expr.symbol(parts), ">=", Expr.const(2)),
+            Relation(depth, ">=", Expr.const(tile_sizes.SPLIT_DEPTH)),
+        ]
     if any(facts.prove(r) is Answer.DISPROVED for r in prefers):
         return []
-    axes = [space.dims_of_value[space.contraction.result].index(d) for d in wide]
+    axes = [space.dims_of_value[space.contraction.result].index(d) for d in (row, column)]
     made = write_split(
         f"{request.name}_{name}", space, request.inputs, request.outputs, tile, axes[0], axes[1], (parts, chunk), facts
     )
@@ -347,28 +360,34 @@ def _split(
     ]
 
 
-def _split_pays(
-    request: Request, tile: SplitTile, thin: int | None, count: Expr, parts: Expr, chunk: Expr, wide: Sequence[int]
+def _tile_count(request: Request, row: int, column: int, tile: MatrixTile | SplitTile) -> Expr:
+    """How many tiles the results are, whose rows lie along the dim `row` and whose columns along `column`."""
+    sizes = {row: tile.rows, column: tile.columns}
+    return prod(
+        (ceildiv(request.space.extents[d], sizes.get(d, 1)) for d in request.space.parallel), start=Expr.const(1)
+    )
+
+
+def _matrix_split_pays(
+    request: Request, tile: SplitTile, parts: Expr, chunk: Expr, row: int, column: int
 ) -> list[Relation]:
-    """When a product is cut into parts: what it then takes, in nanoseconds, is no more than without."""
+    """When a product is cut into parts on matrix instructions: what it then takes, in nanoseconds, is no more than
+    without, and there are two parts, or so few rows (columns) that even one pays. Wide tiles ask besides that they
+    are no more than high ones."""
     space = request.space
     depth = space.extents[matrix_dims(space).depth[-1]]
-    if tile is tile_sizes.SPLIT_SMALL:
-        return [Relation(parts, ">=", Expr.const(2)), Relation(depth, ">=", Expr.const(tile_sizes.SPLIT_DEPTH))]
+    count = _tile_count(request, row, column, tile)
     sums = prod((space.extents[d] for d in space.parallel), start=parts)
-    rounds = Expr.const(1) if thin is None else ceildiv(count * parts, tile_sizes.PROCESSORS)
     cost = tile_sizes.SPLIT_LAUNCH + floordiv(sums, tile_sizes.SPLIT_RATE)
-    cost = cost + rounds * tile.cost * ceildiv(chunk, tile.depth)
-    square = _fitted(request, tile_sizes.SPLIT_SQUARE)
-    edges = dict.fromkeys(wide, square.rows)
-    whole = prod((ceildiv(space.extents[d], edges.get(d, 1)) for d in space.parallel), start=Expr.const(1))
-    without = ceildiv(whole, tile_sizes.PROCESSORS) * square.cost * ceildiv(depth, square.depth)
-    first = (
-        Relation(parts, ">=", Expr.const(2))
-        if thin is None
-        else Relation(space.extents[wide[1]], "<=", Expr.const(tile_sizes.SPLIT_THIN_UP_TO))
-    )
-    return [first, Relation(cost, "<=", without)]
+    cost = cost + ceildiv(count * parts, request.processors) * tile.cost * ceildiv(chunk, tile.depth)
+    whole = _fitted(request, tile_sizes.WHOLE)
+    without = ceildiv(_tile_count(request, row, column, whole), request.processors) * whole.cost
+    wide = tile.columns > tile.rows
+    thin = floordiv(Expr.const(tile_sizes.SPLIT_THIN_UP_TO), smax(1, space.extents[row if wide else column]))
+    result = [Relation(parts + thin, ">=", Expr.const(2)), Relation(cost, "<=", without * ceildiv(depth, whole.depth))]
+    if wide:
+        result.insert(0, Relation(count, "<=", _tile_count(request, row, column, tile_sizes.SPLIT_MATRIX[1])))
+    return result
 
 
 def _warp_contraction(
@@ -427,9 +446,8 @@ def _warp_kernels(
     cheaper = Relation(large, "<=", small)
     answer = compare_costs(cheaper, request.facts)
     made: list[tuple[str, tuple[Relation, ...], KernelOp]] = []
-    for tile, cost, never in zip(
-        (_fitted(request, t) for t in sizes), (large, small), (Answer.DISPROVED, Answer.PROVED), strict=True
-    ):
+    fitted = [_fitted(request, tile) for tile in sizes]
+    for tile, cost, never in zip(fitted, (large, small), (Answer.DISPROVED, Answer.PROVED), strict=True):
         verdict = "never taken, another costs less" if answer is never else "taken where it costs least"
         _remark_tile(request, tile, cost, verdict)
         if answer is not never:
@@ -452,11 +470,8 @@ def _remark_tile(request: Request, tile: MatrixTile, cost: Expr, verdict: str) -
 
 def _tile_cost(request: Request, tile: MatrixTile, row: int, column: int) -> Expr:
     """What a tile costs: rounds in which all processors compute one each, times its own cost."""
-    count = Expr.const(1)
-    for d in request.space.parallel:
-        size = tile.rows if d == row else tile.columns if d == column else 1
-        count = count * ceildiv(request.space.extents[d], size)
-    return ceildiv(count, tile_sizes.PROCESSORS) * tile.cost
+    count = _tile_count(request, row, column, tile)
+    return ceildiv(count, request.processors) * tile.cost
 
 
 def _mapped_layouts(request: Request, alignment: int = tile_sizes.MAP_BYTES) -> list[tuple[str, tuple[Relation, ...]]]:

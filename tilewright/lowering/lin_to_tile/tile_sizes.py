@@ -11,11 +11,15 @@ LARGE_CONTRACTION = (128, 128, 16)
 SMALL_CONTRACTION = (32, 32, 64)
 LARGE_FROM = 1 << 19
 """Result elements from which the large contraction tile fills the processors of current GPUs (32 tiles and up)."""
+LARGE_STEP, LARGE_FIXED = 32, 8
+"""Where matrix instructions take all that is worth a copy, sums are mostly short: below this depth the large tile needs
+more elements, as if each took `LARGE_FIXED` steps to begin with."""
 MAP_BYTES = 16
 """What strides and addresses of tensors are multiples of for tensor maps."""
-ROW_BYTES = 32
-"""What rows of scratch that tensor maps read are multiples of: a sector. Rows that were odd multiples of 16 bytes
-made products slower by a fifth (4097^3 to 4103^3 ran at 417 to 420 TFLOP/s, 4106^3 to 4109^3 at 513 to 520; H200)."""
+ROW_BYTES = 128
+"""What rows of scratch that tensor maps read are multiples of: a line of the caches. Each 128 bytes of a box lie in one
+line then, not in two: where rows were multiples of 16 or 32 bytes products were bound by the L2 cache, the more so the
+smaller their tiles (4112^3, rows of 257 x 32 bytes, takes 378 us in tiles of 64 x 128, 4096^3 takes 210; H200)."""
 COPY_LAUNCH = 10_000_000
 COPY_BYTE = 7
 """What copying operands for matrix instructions costs, in multiply-adds of threads that are done in the same time: the
@@ -24,8 +28,6 @@ COPY_ROWS = (16, 256)
 """Tile of such a copy along rows: 16 elements for each of 256 threads."""
 COPY_TURNED = (64, 64)
 """The same from columns to rows, turned in shared memory: 128 bytes of 16-bit elements on either side."""
-PROCESSORS = 132
-"""Those of an H200, which compute a tile each at a time."""
 ROW_CHUNK = 1024
 """Elements of a row that a block takes at a time when rows are walked."""
 ON_CHIP_CAPACITY = 4096
@@ -59,12 +61,12 @@ class MatrixTile:
 
 MATRIX_CONTRACTIONS = (
     MatrixTile(128, 256, 100),
-    MatrixTile(256, 128, 100),
-    MatrixTile(128, 128, 112),
-    MatrixTile(128, 64, 135),
-    MatrixTile(64, 64, 180),
+    MatrixTile(128, 128, 104),
+    MatrixTile(64, 128, 105),
+    MatrixTile(64, 64, 187),
 )
-"""The tiles among which a call chooses; of two that cost the same the first."""
+"""The tiles among which a call chooses; of two that cost the same the first. Instructions of few columns read their
+rows too often: 128 x 64 and 256 x 64 take 138 where 64 x 128 takes 105 (4096^3, H200)."""
 
 WARP_CONTRACTIONS = (MatrixTile(128, 128, 100, 32), MatrixTile(64, 64, 150, 32))
 """A large and a small tile on matrix instructions of warps, in panels of 64 bytes along the depth."""
@@ -86,21 +88,19 @@ class SplitTile:
     """Nanoseconds that one step of `depth` takes, with all processors at work."""
     least_steps: int
     """Steps from which a part is worth a block."""
-    sums: tuple[int, int, int] = (4, 2, 128)
-    """Parts, rows and columns of partial sums that a block of the second kernel adds at a time."""
     blocks: int = 1
     """Blocks that one processor runs at a time."""
 
 
-SPLIT_SQUARE = SplitTile(64, 64, 64, 180, 4)
-"""On matrix instructions."""
-SPLIT_THIN = SplitTile(128, 16, 64, 250, 4, (4, 16, 16))
-"""The same for products with up to 16 rows or columns, which are the tile's columns: a step moves 16 KiB of the large
-operand."""
-SPLIT_ACROSS = SplitTile(128, 64, 64, 270, 4, (4, 16, 16))
-"""The same where the small operand is contiguous along its rows or columns: 64 of them are a panel of 128 bytes."""
+SPLIT_MATRIX = (SplitTile(64, 128, 64, 200, 4), SplitTile(128, 64, 64, 250, 4))
+"""On matrix instructions: a wide tile, and a high one."""
+WHOLE = SplitTile(64, 64, 64, 180, 4)
+"""What a product that is not cut takes: rounds of such tiles."""
 SPLIT_SMALL = SplitTile(32, 32, 64, 1500, 1, blocks=2)
 """On multiply-adds of threads, which wait for their operands at each step."""
+SPLIT_SUMS = (4, 8, 32)
+"""Parts, rows and columns of partial sums that a block of the second kernel adds at a time: rows of 128 bytes. One
+kernel for all sizes; with few columns most of its threads rest."""
 SPLIT_LAUNCH = 2500
 """Nanoseconds that the second kernel takes before it has read anything."""
 SPLIT_RATE = 375

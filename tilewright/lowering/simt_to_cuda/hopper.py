@@ -101,8 +101,10 @@ def _roles(w: Writer, op: RolesOp) -> None:
     group = w.fresh()
     # The shuffle tells the compiler that the number is the same in a whole warp.
     w.line(f"const int {group} = __shfl_sync(TW_ALL_LANES, static_cast<int>(threadIdx.x) / {WARPGROUP}, 0);")
-    for role, body in zip(op.roles, op.bodies, strict=True):
-        with w.braces(f"if ({group} >= {role.first} && {group} < {role.last})"):
+    # One chain: what a role needs is not kept in registers beside another one.
+    for number, (role, body) in enumerate(zip(op.roles, op.bodies, strict=True)):
+        other = "else " if number else ""
+        with w.braces(f"{other}if ({group} >= {role.first} && {group} < {role.last})"):
             if role.registers:
                 word = "more" if role.registers > at_start else "fewer"
                 w.line(f"tw_{word}_registers<{role.registers}>();")

@@ -67,8 +67,8 @@ class CudaTarget(Target):
 
     def options(self) -> dict[str, dict[str, Any]]:
         """Those of the limits, and the architecture for the lowerings whose choices depend on it."""
-        arch = {"arch": self.arch}
-        return {**super().options(), "lin-to-tile": arch, "instantiate-variants": arch}
+        own, arch = super().options(), {"arch": self.arch}
+        return {**own, "lin-to-tile": {**own["lin-to-tile"], **arch}, "instantiate-variants": arch}
 
     def header(self, kernels: Sequence[KernelOp]) -> str:
         """The intrinsics, with NVIDIA's headers for 16-bit floats where kernels use them, and the shared memory."""
