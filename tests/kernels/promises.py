@@ -141,6 +141,11 @@ def _shuffle(made: Promises, op: ShuffleOp) -> None:
     made.shuffles.setdefault(op.mode.data, str(op))
 
 
+def _roles(made: Promises, op: RolesOp) -> None:
+    # The number of the warpgroup, the same in a whole warp.
+    made.shuffles.setdefault("index", str(op))
+
+
 _FLOATS: dict[type[Attribute], str] = {
     Float16Type: "f16", BFloat16Type: "bf16", Float32Type: "f32", Float64Type: "f64",
 }  # fmt: skip
@@ -181,13 +186,14 @@ READERS: dict[type[Operation], Callable[[Promises, Any], None]] = {
     StoreOp: _access("store"),
     NamedBarrierOp: _barrier,
     **dict.fromkeys(SPECIAL, _special),
+    RolesOp: _roles,
     math.FmaOp: _fused,
 }
 """The ops that leave a trace in machine code which can be told from others."""
 
 SILENT: set[type[Operation]] = {
     RegsAllocOp, RegsLoadOp, RegsStoreOp, structure.BlockIdOp, structure.GridDimOp, structure.TidOp, structure.UnrollOp,
-    BulkWaitOp, CpAsyncCommitOp, CpAsyncWaitOp, ElectOp, FenceOp, MbarOp, MisalignedOp, RolesOp,
+    BulkWaitOp, CpAsyncCommitOp, CpAsyncWaitOp, ElectOp, FenceOp, MbarOp, MisalignedOp,
     WgmmaCommitOp, WgmmaFenceOp, WgmmaWaitOp,
 }  # fmt: skip
 """The ops of `simt` that leave none to be told apart: registers are what is not memory, ids are read in several ways,
