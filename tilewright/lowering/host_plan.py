@@ -90,6 +90,8 @@ class _Planner:
     strides: dict[SSAValue, tuple[Expr, ...]] = field(default_factory=dict[SSAValue, tuple[Expr, ...]])
     answers: dict[Relation, Answer] = field(default_factory=dict[Relation, Answer])
     """What `facts` say of predicates, which cases share."""
+    bound: frozenset[str] = frozenset()
+    """Symbols that the function gives values to."""
     variants_made: dict[tuple[str, str], tuple[int, tuple[Relation, ...]]] = field(
         default_factory=dict[tuple[str, str], tuple[int, tuple[Relation, ...]]]
     )
@@ -104,6 +106,7 @@ class _Planner:
         self.facts = module_facts(self.module)
         self._bind_tensors()
         self._read_bindings()
+        self.bound = frozenset(bound_symbols(self.func))
         self._insert_guards(block, guards)
         self._guard_lets(block)
         for op in pending:
@@ -207,7 +210,6 @@ class _Planner:
             wanted = len(kernel.arguments)
             raise error_at(launch, f"@{name}: expected {wanted} arguments, got {len(launch.arguments)}")
         guards: list[GuardOp] = []
-        bound = bound_symbols(self.func)
         for position, (value, formal) in enumerate(zip(launch.arguments, kernel.arguments, strict=True)):
             which = f"argument {position} of @{name}"
             wanted = formal.type.element if isinstance(formal.type, BufType) else formal.type
@@ -222,6 +224,8 @@ class _Planner:
             scratch = value.owner if isinstance(value.owner, AllocOp) else None
             if scratch is not None and formal.type.dims == scratch.memory_dims:
                 dims = scratch.memory_dims
+            elif scratch is not None and scratch.order_of(formal.type.dims, formal.type.strides) is not None:
+                continue  # its dims in another order: sizes and strides are the scratch's own
             if len(dims) != formal.type.rank:
                 raise error_at(launch, f"{which}: expected {formal.type.rank} dims, got {len(dims)}")
             actual = self.strides.get(value) or (contiguous(dims) if scratch is None else scratch.strides)
@@ -236,7 +240,7 @@ class _Planner:
                 relation = Relation(got, "==", wanted)
                 if got is wanted or self.facts.prove(relation) is Answer.PROVED:
                     continue
-                unbound = sorted(relation.symbols - bound)
+                unbound = sorted(relation.symbols - self.bound)
                 if unbound:
                     names = ", ".join(unbound)
                     raise error_at(launch, f"{what}: expected {wanted}, got {got}, and nothing binds {names}")
@@ -257,14 +261,17 @@ class _Planner:
     def _dispatch(self, op: Operation) -> DispatchOp:
         cases: list[tuple[str, Sequence[Relation], Region]] = []
         before: list[frozenset[Relation]] = []
+        children: dict[tuple[Relation, ...], Facts] = {}
         for schedule in _flatten([op]):
-            facts = self.facts.child()
             answers = [self._answer(p, schedule) for p in schedule.predicates]
             if Answer.DISPROVED in answers:
                 continue
             asked = tuple(p for p, a in zip(schedule.predicates, answers, strict=True) if a is not Answer.PROVED)
-            for predicate in schedule.facts:
-                facts.add(predicate)
+            facts = children.get(schedule.facts)
+            if facts is None:
+                facts = children[schedule.facts] = self.facts.child()
+                for predicate in schedule.facts:
+                    facts.add(predicate)
             launches = [each for each in schedule.ops if isinstance(each, LaunchOp)]
             launched = [
                 Launched(self._kernel(each), tuple(self.bases.get(a, "") for a in each.arguments), widened(each))

@@ -30,6 +30,7 @@ from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType, buf_type, strided
 from tilewright.lowering.host_plan import CHOOSES, WIDENS, WIDTHS
 from tilewright.lowering.host_variants import element_bytes
+from tilewright.lowering.lin_to_tile.candidates import Candidates
 from tilewright.lowering.lin_to_tile.group_space import GroupSpace, Kind, analyse
 from tilewright.lowering.lin_to_tile.repack import (
     copy_kernel,
@@ -73,7 +74,9 @@ class EntryLowering:
 
     def __post_init__(self) -> None:
         self.facts = module_facts(self.module)
-        self.names = set(declared_symbols(self.module))
+        declared = declared_symbols(self.module)
+        self.names = set(declared)
+        self.examples = {name: op.likely_values[0] for name, op in declared.items() if op.likely_values}
 
     # Names and storage ----------------------------------------------------------------------------------
     def fresh(self, wanted: str) -> str:
@@ -256,6 +259,7 @@ class EntryLowering:
             lambda wanted, least, divisor: self.declare(wanted, "host", least, divisor),
             self.max_workspace,
             self.processors,
+            Candidates(self.examples),
         )
         # The order of the kernel's arguments: buffers read, buffers written, scalars.
         buffers, scalars = [v for v in used if is_tensor(v)], [v for v in used if not is_tensor(v)]

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import TypeVar
 
 from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.lin.shapes import scalar_type
-from tilewright.dialects.sym import Expr, Facts, Relation, ceildiv, floordiv, smax, smin
+from tilewright.dialects.sym import Expr, Facts, Relation, ceildiv, floordiv, mod, smax, smin
 from tilewright.dialects.sym.prove import Answer
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType
 from tilewright.lowering.host_variants import compare_costs, element_bytes
 from tilewright.lowering.lin_to_tile import tile_sizes
+from tilewright.lowering.lin_to_tile.candidates import CHEAPEST, LAST, NEVER, Candidate, Candidates
 from tilewright.lowering.lin_to_tile.group_space import GroupSpace, Kind
 from tilewright.lowering.lin_to_tile.kernel_writer import KernelWriter
 from tilewright.lowering.lin_to_tile.repack import (
@@ -31,8 +31,8 @@ from tilewright.lowering.lin_to_tile.repack import (
 from tilewright.lowering.lin_to_tile.split import Split, part_count, part_depth, write_split
 from tilewright.lowering.lin_to_tile.tile_sizes import Bound, MatrixTile, SplitTile
 from tilewright.lowering.targets.limits import Limits
+from tilewright.passes.allocate_shared import shared_limit
 from tilewright.passes.choose_mma import WARPGROUP_ARCH, has_instruction, multiplies_by_warps
-from tilewright.passes.remarks import remark
 
 LETTERS = "ntuvwxyz"
 """Names of layouts, by the dim along which an operand is contiguous, the last one first."""
@@ -80,6 +80,8 @@ class Request:
     """Bytes of scratch that a schedule may take; None for any number."""
     processors: int = Limits.processors
     """Those of the device, which compute a tile each at a time."""
+    candidates: Candidates = field(default_factory=Candidates)
+    """What is to be said of the tiles that a product chooses among."""
 
     def extent(self, dim: int) -> Bound:
         """What is known of a group dim's size."""
@@ -107,7 +109,9 @@ def schedules(request: Request) -> list[Schedule]:
     if kind is Kind.ELEMENTWISE:
         return [_elementwise(request)]
     if kind is Kind.CONTRACTION:
-        return _contraction(request)
+        found = _contraction(request)
+        request.candidates.say(request.origin)
+        return found
     assert kind is Kind.REDUCTION  # what shares no iteration space is lowered one by one
     return _reduction(request)
 
@@ -174,16 +178,17 @@ def _contraction(request: Request) -> list[Schedule]:
         if dims:
             elements = elements * space.extents[dims[-1]]
     enough = Relation(elements, ">=", Expr.const(tile_sizes.LARGE_FROM))
-    if matrix:
-        step, fixed = tile_sizes.LARGE_STEP, tile_sizes.LARGE_FIXED
-        turns = elements * (smin(space.extents[depth[-1]], step) + fixed)
-        enough = Relation(turns, ">=", Expr.const(tile_sizes.LARGE_FROM * (step + fixed)))
     answer = request.facts.prove(enough)
+    others = "for operands that are not aligned, " if matrix else ""
     if answer is not Answer.DISPROVED:
+        prefers = () if answer is Answer.PROVED else (enough,)
+        verdict = f"{others}from {tile_sizes.LARGE_FROM} results on" if prefers else f"{others}always"
+        _consider(request, "large", tile_sizes.LARGE_TILE, verdict, None if matrix else prefers)
         large = tiles(tile_sizes.LARGE_CONTRACTION)
         when = () if answer is Answer.PROVED else (enough,)
         found.append(Schedule("large", when, request.writer("large", large).write_contraction(), plain=matrix))
     if answer is not Answer.PROVED:
+        _consider(request, "small", tile_sizes.SPLIT_SMALL, f"{others}where none before it is", None if matrix else ())
         found.append(Schedule("small", (), request.writer("small", small).write_contraction(), plain=matrix))
     return found
 
@@ -208,13 +213,12 @@ def _suits_matrix_instructions(space: GroupSpace) -> bool:
     return len(operands) == 1 and has_instruction(operands.pop(), contraction.precision) and accumulator == f32
 
 
-_Tile = TypeVar("_Tile", MatrixTile, SplitTile)
-
-
-def _fitted(request: Request, tile: _Tile) -> _Tile:
-    """A tile for matrix instructions, whose depth is that of 16-bit operands, for the operands at hand: it has as many
-    bytes along the sum, and takes as long."""
-    return replace(tile, depth=tile.depth * 2 // element_bytes(operand_element(request.space)))
+def _depth(request: Request, tile: MatrixTile | SplitTile) -> int:
+    """Summed elements of a step. Tiles of matrix instructions state those of 16 bits: of others a step has as many
+    bytes, and takes as long."""
+    if tile in (tile_sizes.SPLIT_SMALL, tile_sizes.LARGE_TILE):
+        return tile.depth
+    return tile.depth * 2 // element_bytes(operand_element(request.space))
 
 
 def _matrix_contraction(
@@ -225,8 +229,9 @@ def _matrix_contraction(
 ) -> list[Schedule]:
     """Tiles for matrix instructions, for operands that tensor maps can move, contiguous along either of their dims.
 
-    For each layout of the operands the first tile is taken that costs no more than any after it. What indices of 32
-    bits or contiguous rows of results do not serve goes to the first or the last of the tiles alone.
+    For each layout of the operands the first tile is taken that costs no more than any after it; remarks say it of
+    tensors whose rows are aligned. What indices of 32 bits or contiguous rows of results do not serve goes to the first
+    or the last of the tiles alone.
     """
     layouts: dict[bool, list[tuple[str, tuple[Relation, ...]]]] = {}
     for layout in _mapped_layouts(request):
@@ -259,22 +264,24 @@ def _matrix_tiles(
     mapped = tuple(dict.fromkeys(request.space.contraction.ins))
     made: list[tuple[str, tuple[Relation, ...], KernelOp]] = []
     numbers: list[int] = []
-    sizes = [_fitted(request, tile) for tile in tile_sizes.MATRIX_CONTRACTIONS]
+    family, alignment = tile_sizes.MATRIX_CONTRACTIONS, _alignment(request)
     if turned:
-        sizes = [replace(tile, rows=tile.columns, columns=tile.rows) for tile in sizes]
-    costs = [_tile_cost(request, tile, rows[-1], columns[-1]) for tile in sizes]
-    for number, tile in enumerate(sizes):
+        family = tuple(replace(tile, rows=tile.columns, columns=tile.rows) for tile in family)
+    costs = [_tile_cost(request, tile, rows[-1], columns[-1], alignment) for tile in family]
+    aligned = [_tile_cost(request, tile, rows[-1], columns[-1]) for tile in family]
+    for number, tile in enumerate(family):
         wanted = [Relation(costs[number], "<=", later) for later in costs[number + 1 :]]
         answers = [compare_costs(r, request.facts) for r in wanted]
         prefers = tuple(r for r, a in zip(wanted, answers, strict=True) if a is not Answer.PROVED)
-        verdict = "never taken, another costs less" if Answer.DISPROVED in answers else "taken where it costs least"
-        if not prefers:
-            verdict = "taken where none before it is"
-        _remark_tile(request, tile, costs[number], verdict)
-        if Answer.DISPROVED in answers:
-            continue
         name = f"tile{tile.rows}x{tile.columns}" + ("_turned" if turned else "")
-        kernel = request.writer(name, tiles((tile.rows, tile.columns, tile.depth))).write_contraction()
+        counts = (_tile_count(request, rows[-1], columns[-1], later) for later in family[number + 1 :])
+        one = any(request.facts.prove(Relation(count, "<=", Expr.const(1))) is Answer.PROVED for count in counts)
+        if one or Answer.DISPROVED in answers:
+            _consider(request, name, tile, NEVER, None)
+            continue
+        said = [Relation(aligned[number], "<=", later) for later in aligned[number + 1 :]] if prefers else []
+        _consider(request, name, tile, CHEAPEST if prefers else LAST, said)
+        kernel = request.writer(name, tiles((tile.rows, tile.columns, _depth(request, tile)))).write_contraction()
         made.append((name, prefers, kernel))
         numbers.append(number)
         if not prefers:
@@ -286,22 +293,27 @@ def _matrix_tiles(
     wide = [(made[0][0], largest, made[0][2]), made[-1]]
     return [
         Schedule(
-            f"{name}_{layout}", when, kernel, prefers, mapped, widths=widths, plain=widths == (64,) and not prefers
+            f"{name}_{layout}{suffix}", when, kernel, prefers, mapped, widths=widths, plain=bool(suffix) and not prefers
         )
-        for widths, chosen in (((32,), made), ((64,), wide))
+        for suffix, widths, chosen in (("", (32,), made), ("_wide", (64,), wide))
         for layout, when in layouts
         for name, prefers, kernel in chosen
     ]
 
 
 def _matrix_splits(request: Request) -> list[Schedule]:
-    """Parts on matrix instructions, in wide tiles where these are no more than high ones, else in high ones."""
+    """Parts on matrix instructions: for few rows, then in wide tiles where these are no more than high ones, else in
+    high ones."""
     layouts = _mapped_layouts(request)
-    return [
-        schedule
-        for tile in tile_sizes.SPLIT_MATRIX
-        for schedule in _split(request, f"split{tile.rows}x{tile.columns}", tile, layouts)
-    ]
+    if not layouts:
+        return []
+    own, axes = request.space.operand_dims(request.space.contraction, 0), operand_axes(request.space, 0, request.arch)
+    summed = {LETTERS[n] for n, axis in enumerate(axes) if own[axis] in request.space.reduced}
+    along = [layout for layout in layouts if layout[0][0] in summed]
+    found = _split(request, "thin", tile_sizes.SPLIT_THIN, along)
+    for tile in tile_sizes.SPLIT_MATRIX:
+        found += _split(request, f"split{tile.rows}x{tile.columns}", tile, layouts)
+    return found
 
 
 def _small_split(request: Request, plain: bool) -> list[Schedule]:
@@ -321,16 +333,17 @@ def _split(
     if any(v in inside for v in space.contraction.ins) or any(a is not None for a in space.contraction.accesses):
         return []
     depth, row, column = space.extents[dims.depth[-1]], dims.rows[-1], dims.columns[-1]
-    matrix = tile in tile_sizes.SPLIT_MATRIX
-    if matrix:
-        tile = _fitted(request, tile)
-    value = part_count(_tile_count(request, row, column, tile), depth, tile, request.processors)
+    if tile is tile_sizes.SPLIT_THIN:
+        row, column = column, row
+    fitted = replace(tile, depth=_depth(request, tile))
+    value = part_count(_tile_count(request, row, column, tile), depth, fitted, request.processors)
+    matrix = tile is not tile_sizes.SPLIT_SMALL
     thin = facts.range(space.extents[row if tile.columns > tile.rows else column])[0]
     most = facts.range(value)[1]
     if most is not None and most < 2 and (not matrix or (thin is not None and thin > tile_sizes.SPLIT_THIN_UP_TO)):
         return []
-    parts, chunk = request.declare("parts", 1, 1), request.declare("part_depth", 0, tile.depth)
-    lets = ((parts, value), (chunk, part_depth(depth, Expr.symbol(parts), tile)))
+    parts, chunk = request.declare("parts", 1, 1), request.declare("part_depth", 0, fitted.depth)
+    lets = ((parts, value), (chunk, part_depth(depth, Expr.symbol(parts), fitted)))
     if matrix:
         prefers = _matrix_split_pays(request, tile, Expr.symbol(parts), Expr.symbol(chunk), row, column)
     else:
@@ -342,17 +355,20 @@ def _split(
         return []
     axes = [space.dims_of_value[space.contraction.result].index(d) for d in (row, column)]
     made = write_split(
-        f"{request.name}_{name}", space, request.inputs, request.outputs, tile, axes[0], axes[1], (parts, chunk), facts
+        f"{request.name}_{name}",
+        space,
+        request.inputs,
+        request.outputs,
+        fitted,
+        axes[0],
+        axes[1],
+        (parts, chunk),
+        facts,
     )
     if request.max_workspace is not None:
         room = prod(made.scratch.memory_dims, start=Expr.const(4))
         prefers.append(Relation(room, "<=", Expr.const(request.max_workspace)))
-    remark(
-        request.origin,
-        "lin-to-tile",
-        f"tile {tile.rows} x {tile.columns} x {tile.depth} in {value} parts: "
-        f"taken where {' and '.join(map(str, prefers))}",
-    )
+    _consider_parts(request, name, tile, prefers, lets, _tile_count(request, row, column, tile))
     mapped = tuple(dict.fromkeys(space.contraction.ins)) if layouts[0][0] else ()
     return [
         Schedule(f"{name}_{layout}" if layout else name, when, made.first, tuple(prefers), mapped, made, lets)
@@ -379,12 +395,15 @@ def _matrix_split_pays(
     count = _tile_count(request, row, column, tile)
     sums = prod((space.extents[d] for d in space.parallel), start=parts)
     cost = tile_sizes.SPLIT_LAUNCH + floordiv(sums, tile_sizes.SPLIT_RATE)
-    cost = cost + ceildiv(count * parts, request.processors) * tile.cost * ceildiv(chunk, tile.depth)
-    whole = _fitted(request, tile_sizes.WHOLE)
+    cost = cost + ceildiv(count * parts, request.processors) * tile.cost * ceildiv(chunk, _depth(request, tile))
+    whole = tile_sizes.WHOLE
     without = ceildiv(_tile_count(request, row, column, whole), request.processors) * whole.cost
+    pays = Relation(cost, "<=", without * ceildiv(depth, _depth(request, whole)))
+    if tile is tile_sizes.SPLIT_THIN:
+        return [Relation(space.extents[column], "<=", Expr.const(tile.columns)), pays]
     wide = tile.columns > tile.rows
     thin = floordiv(Expr.const(tile_sizes.SPLIT_THIN_UP_TO), smax(1, space.extents[row if wide else column]))
-    result = [Relation(parts + thin, ">=", Expr.const(2)), Relation(cost, "<=", without * ceildiv(depth, whole.depth))]
+    result = [Relation(parts + thin, ">=", Expr.const(2)), pays]
     if wide:
         result.insert(0, Relation(count, "<=", _tile_count(request, row, column, tile_sizes.SPLIT_MATRIX[1])))
     return result
@@ -446,32 +465,135 @@ def _warp_kernels(
     cheaper = Relation(large, "<=", small)
     answer = compare_costs(cheaper, request.facts)
     made: list[tuple[str, tuple[Relation, ...], KernelOp]] = []
-    fitted = [_fitted(request, tile) for tile in sizes]
-    for tile, cost, never in zip(fitted, (large, small), (Answer.DISPROVED, Answer.PROVED), strict=True):
-        verdict = "never taken, another costs less" if answer is never else "taken where it costs least"
-        _remark_tile(request, tile, cost, verdict)
-        if answer is not never:
-            name = f"warps{tile.rows}x{tile.columns}{suffix}"
-            kernel = request.writer(name, tiles((tile.rows, tile.columns, tile.depth))).write_contraction()
-            made.append((name, (cheaper,) if answer is Answer.UNKNOWN and cost is large else (), kernel))
+    for tile, never in zip(sizes, (Answer.DISPROVED, Answer.PROVED), strict=True):
+        name = f"warps{tile.rows}x{tile.columns}{suffix}"
+        if answer is never:
+            _consider(request, name, tile, NEVER, None)
+            continue
+        prefers = (cheaper,) if answer is Answer.UNKNOWN and tile is sizes[0] else ()
+        _consider(request, name, tile, CHEAPEST if tile is sizes[0] else LAST, None if suffix else prefers)
+        kernel = request.writer(name, tiles((tile.rows, tile.columns, _depth(request, tile)))).write_contraction()
+        made.append((name, prefers, kernel))
     return made
 
 
-def _remark_tile(request: Request, tile: MatrixTile, cost: Expr, verdict: str) -> None:
-    """What a tile takes, what it costs a call, and when it is chosen."""
-    bytes_ = element_bytes(operand_element(request.space)) * tile.depth * (tile.rows + tile.columns)
-    remark(
-        request.origin,
-        "lin-to-tile",
-        f"tile {tile.rows} x {tile.columns} x {tile.depth}: {bytes_} bytes of shared memory for the operands of a "
-        f"step, {tile.accumulators} accumulators a thread, cost {cost}: {verdict}",
+def _consider(
+    request: Request,
+    name: str,
+    tile: MatrixTile | SplitTile,
+    verdict: str,
+    prefers: Sequence[Relation] | None,
+    *,
+    count: Expr | None = None,
+    depth: Expr | None = None,
+    beside: Expr | int = 0,
+    beside_text: str = "",
+    lets: tuple[tuple[str, Expr], ...] = (),
+) -> None:
+    """Keep what is to be said of a tile: what it takes, and when it is chosen. `count` is how many there are, and
+    `depth` the sum of each, where the product is cut."""
+    dims, space = matrix_dims(request.space), request.space
+    elements = [scalar_type(v.type) for v in space.contraction.ins]
+    step = _depth(request, tile)
+    step_bytes = step * (tile.rows + tile.columns) * element_bytes(elements[0])
+    most = shared_limit(request.arch or "") // step_bytes
+    slots = {"t": min(8, most), "w": min(4, most)}.get(name[0], min(8, most) if tile in _SPLITS else 1)
+    threads = 128 * min(2, tile.rows // 64) if tile in _SPLITS else 256
+    accumulators = tile.accumulators if isinstance(tile, MatrixTile) else tile.rows * tile.columns // threads
+    if count is None:
+        row, column = (found[-1] if found else -1 for found in (dims.rows, dims.columns))
+        count = _tile_count(request, row, column, tile)
+    at_a_time = request.processors * (tile.blocks if isinstance(tile, SplitTile) else 1)
+    if depth is None:
+        depth = space.extents[dims.depth[-1]] if dims.depth else Expr.const(1)
+    steps = prod((space.extents[d] for d in dims.depth[:-1]), start=ceildiv(depth, step))
+    made = Candidate(
+        name, (tile.rows, tile.columns, step), step_bytes, slots, accumulators, ceildiv(count, at_a_time), steps,
+        tile.cost, verdict, None if prefers is None else tuple(prefers), Expr.const(0) + beside, beside_text, lets,
+    )  # fmt: skip
+    request.candidates.add(made)
+
+
+def _consider_parts(
+    request: Request,
+    name: str,
+    tile: SplitTile,
+    prefers: Sequence[Relation],
+    lets: tuple[tuple[str, Expr], ...],
+    count: Expr,
+) -> None:
+    """The same of a product in parts, of whose result there are `count` tiles."""
+    parts, chunk = (Expr.symbol(symbol) for symbol, _ in lets)
+    sums = prod((request.space.extents[d] for d in request.space.parallel), start=parts)
+    verdict = "where these cost less than whole sums"
+    if tile is tile_sizes.SPLIT_SMALL:
+        verdict = f"where there are several and {prefers[1]}"
+    _consider(
+        request,
+        name,
+        tile,
+        verdict,
+        prefers,
+        count=count * parts,
+        depth=chunk,
+        beside=floordiv(sums, tile_sizes.SPLIT_RATE) + tile_sizes.SPLIT_LAUNCH,
+        beside_text=f"{tile_sizes.SPLIT_LAUNCH / 1000:g} us + {sums}/{tile_sizes.SPLIT_RATE} ns",
+        lets=lets,
     )
 
 
-def _tile_cost(request: Request, tile: MatrixTile, row: int, column: int) -> Expr:
-    """What a tile costs: rounds in which all processors compute one each, times its own cost."""
-    count = _tile_count(request, row, column, tile)
-    return ceildiv(count, request.processors) * tile.cost
+_SPLITS = (tile_sizes.SPLIT_THIN, *tile_sizes.SPLIT_MATRIX)
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """How a product's tensors lie in memory: each 1 or 0."""
+
+    within_lines: tuple[Expr, Expr]
+    """Whether an operand's rows begin within lines of the caches, whose 128 bytes are then two requests."""
+    within_sectors: tuple[Expr, Expr]
+    """Whether they begin within sectors of 32 bytes."""
+    ragged: Expr
+    """Whether rows of the result begin at no multiple of 16 bytes, so that no tensor map stores them."""
+
+
+def _tile_cost(request: Request, tile: MatrixTile, row: int, column: int, alignment: Alignment | None = None) -> Expr:
+    """What a tile costs: rounds in which all processors compute one each, times its own cost, or that of reading it
+    through the L2 cache if this is more."""
+    rounds = ceildiv(_tile_count(request, row, column, tile), request.processors)
+    if alignment is None:
+        return rounds * tile.cost
+    depth = request.space.extents[matrix_dims(request.space).depth[-1]]
+    own = tile_sizes.LINE * (tile.cost + alignment.ragged * floordiv(tile.ragged, smax(tile.depth, depth)))
+    reading = Expr.const(0)
+    for size, line, sector in zip(
+        (tile.rows, tile.columns), alignment.within_lines, alignment.within_sectors, strict=True
+    ):
+        reading = reading + size * (tile_sizes.LINE + tile_sizes.SPLIT_LINE * line + tile_sizes.SPLIT_SECTOR * sector)
+    return rounds * smax(own, reading)
+
+
+def _alignment(request: Request) -> Alignment:
+    """What strides say of the operands and the first result. What tensor maps move is contiguous along one dim, so that
+    the product of all strides is that of the others'."""
+    lines: list[Expr] = []
+    sectors: list[Expr] = []
+    types = dict(request.inputs)
+    for number, value in enumerate(request.space.contraction.ins):
+        type_ = types.get(value)
+        pitch = Expr.const(0)
+        if isinstance(type_, BufType) and type_.strides is not None:
+            axes = operand_axes(request.space, number, request.arch)
+            pitch = prod((type_.strides[a] for a in axes if type_.dims[a].constant != 1), start=Expr.const(1))
+            pitch = pitch * element_bytes(type_.element)
+        lines.append(smin(1, mod(pitch, tile_sizes.ROW_BYTES)))
+        sectors.append(smin(1, mod(pitch, tile_sizes.SECTOR_BYTES)))
+    result = request.outputs[0][1]
+    pitch = prod((s for s in (result.strides or ()) if s.constant != 1), start=Expr.const(1))
+    if not result.strides:
+        pitch = result.dims[-1]
+    ragged = smin(1, mod(pitch * element_bytes(result.element), tile_sizes.MAP_BYTES))
+    return Alignment((lines[0], lines[1]), (sectors[0], sectors[1]), ragged)
 
 
 def _mapped_layouts(request: Request, alignment: int = tile_sizes.MAP_BYTES) -> list[tuple[str, tuple[Relation, ...]]]:

@@ -54,11 +54,14 @@ def part_depth(depth: Expr, parts: Expr, tile: SplitTile) -> Expr:
     return tile.depth * ceildiv(depth, tile.depth * parts)
 
 
-def partial_product(contraction: GenericOp, parts: Expr) -> GenericOp:
-    """The contraction with a result for each part, whose dims are the part's own and the result's."""
+def partial_product(contraction: GenericOp, parts: Expr, order: Sequence[int] | None = None) -> GenericOp:
+    """The contraction with a result for each part, whose dims are the part's own and the result's, in this order of
+    them."""
+    order = range(len(contraction.out_map)) if order is None else order
     maps = [tuple(None if d is None else d + 1 for d in own) for own in contraction.operand_maps]
-    out_map = [0, *(d + 1 for d in contraction.out_map)]
-    type_ = symbolic_tensor(contraction.result.type.element_type, [parts, *dims_of(contraction.result.type)])
+    out_map = [0, *(contraction.out_map[axis] + 1 for axis in order)]
+    sizes = dims_of(contraction.result.type)
+    type_ = symbolic_tensor(contraction.result.type.element_type, [parts, *(sizes[axis] for axis in order)])
     made = GenericOp.build_around(
         list(contraction.ins), maps, out_map, Combine.SUM, type_, contraction.body.clone(), contraction.accesses
     )
@@ -90,8 +93,9 @@ def write_split(
 ) -> Split:
     """The kernels of a contraction group, cut into parts.
 
-    `row` and `column` are the axes of the contraction's result along which the tile has its rows and its columns;
-    `symbols` the names of the number of parts and of their depth.
+    `row` and `column` are the axes of the contraction's result along which the tile has its rows and its columns (the
+    first kernel sees the scratch in their order, since an instruction's rows are a result's first dims); `symbols` the
+    names of the number of parts and of their depth.
     """
     contraction = space.contraction
     parts, chunk = Expr.symbol(symbols[0]), Expr.symbol(symbols[1])
@@ -99,16 +103,27 @@ def write_split(
     partial = partial_product(contraction, parts)
     scratch = AllocOp(partial.result.type, PITCH)
     memory = buf_type(scratch.memory_dims, partial.result.type.element_type, "global", strided(scratch.strides))
-    own = analyse([partial], [partial.result])
-    at = own.dims_of_value[partial.result]
+    order = list(range(len(contraction.out_map)))
+    if row > column:
+        order[column], order[row] = row, column
+    places = [0, *(1 + axis for axis in order)]
+    seen = buf_type(
+        [scratch.memory_dims[place] for place in places],
+        memory.element,
+        "global",
+        strided([scratch.strides[place] for place in places]),
+    )
+    product = partial_product(contraction, parts, order)
+    own = analyse([product], [product.result])
+    at = own.dims_of_value[product.result]
     sizes = dict.fromkeys(range(len(own.extents)), 1)
-    sizes[at[1 + row]], sizes[at[1 + column]] = tile.rows, tile.columns
-    summed = own.dims_of_generic[partial][contraction.reduction_dims[-1] + 1]
+    sizes[at[1 + order.index(row)]], sizes[at[1 + order.index(column)]] = tile.rows, tile.columns
+    summed = own.dims_of_generic[product][contraction.reduction_dims[-1] + 1]
     sizes[summed] = tile.depth
     operands = list(dict.fromkeys(contraction.ins))
     part = Part(at[0], summed, chunk)
     first = KernelWriter(
-        f"{name}_parts", own, [(v, types[v]) for v in operands], [(partial.result, memory)], sizes, part
+        f"{name}_parts", own, [(v, types[v]) for v in operands], [(product.result, seen)], sizes, part
     ).write_contraction()
 
     added = sum_of_parts(partial.result, contraction)
@@ -133,7 +148,7 @@ def write_split(
         [(renamed[v], t) for v, t in outputs],
         chosen,
     ).write_looping_reduction()
-    for generic in (*generics, partial):
+    for generic in (*generics, partial, product):
         generic.drop_all_references()
     buffers = [v for v, t in read if isinstance(t, BufType)]
     scalars = [v for v, t in read if not isinstance(t, BufType)]

@@ -11,9 +11,6 @@ LARGE_CONTRACTION = (128, 128, 16)
 SMALL_CONTRACTION = (32, 32, 64)
 LARGE_FROM = 1 << 19
 """Result elements from which the large contraction tile fills the processors of current GPUs (32 tiles and up)."""
-LARGE_STEP, LARGE_FIXED = 32, 8
-"""Where matrix instructions take all that is worth a copy, sums are mostly short: below this depth the large tile needs
-more elements, as if each took `LARGE_FIXED` steps to begin with."""
 MAP_BYTES = 16
 """What strides and addresses of tensors are multiples of for tensor maps."""
 ROW_BYTES = 128
@@ -47,6 +44,8 @@ class MatrixTile:
     slowness: int
     """Percent of the time that an element of the largest tile takes, as measured on one H200 at sizes that fill it."""
     depth: int = 64
+    ragged: int = 0
+    """What is added to the cost, times the depth of the sum, where no tensor map stores the results."""
 
     @property
     def cost(self) -> int:
@@ -60,13 +59,18 @@ class MatrixTile:
 
 
 MATRIX_CONTRACTIONS = (
-    MatrixTile(128, 256, 100),
-    MatrixTile(128, 128, 104),
-    MatrixTile(64, 128, 105),
-    MatrixTile(64, 64, 187),
+    MatrixTile(128, 256, 100, ragged=118_000),
+    MatrixTile(128, 128, 104, ragged=39_000),
+    MatrixTile(64, 128, 105, ragged=104_000),
+    MatrixTile(64, 64, 187, ragged=60_000),
 )
 """The tiles among which a call chooses; of two that cost the same the first. Instructions of few columns read their
 rows too often: 128 x 64 and 256 x 64 take 138 where 64 x 128 takes 105 (4096^3, H200)."""
+LINE, SPLIT_LINE, SPLIT_SECTOR = 5, 3, 4
+"""What a row of an operand's tile costs to read through the L2 cache, in fifths of a tile's cost: with rows that begin
+at multiples of 128 bytes; what is added where they do not, and where they begin at no multiple of 32 either. On an H200
+4096^3 takes 277, 320 and 459 us in tiles of 64 x 128 with pitches of 4128, 4112 and 4104 elements, 217 with 4160."""
+SECTOR_BYTES = 32
 
 WARP_CONTRACTIONS = (MatrixTile(128, 128, 100, 32), MatrixTile(64, 64, 150, 32))
 """A large and a small tile on matrix instructions of warps, in panels of 64 bytes along the depth."""
@@ -92,12 +96,17 @@ class SplitTile:
     """Blocks that one processor runs at a time."""
 
 
+SPLIT_THIN = SplitTile(128, 16, 64, 250, 4)
+"""On matrix instructions for products with up to 16 rows, which are the tile's columns: a step moves 16 KiB of the
+large operand. The small one has to be contiguous along the sum."""
 SPLIT_MATRIX = (SplitTile(64, 128, 64, 200, 4), SplitTile(128, 64, 64, 250, 4))
 """On matrix instructions: a wide tile, and a high one."""
 WHOLE = SplitTile(64, 64, 64, 180, 4)
 """What a product that is not cut takes: rounds of such tiles."""
 SPLIT_SMALL = SplitTile(32, 32, 64, 1500, 1, blocks=2)
 """On multiply-adds of threads, which wait for their operands at each step."""
+LARGE_TILE = SplitTile(*LARGE_CONTRACTION, 1700, 1)
+"""The large tile of multiply-adds; 41 TFLOP/s at 4096^3 on an H200."""
 SPLIT_SUMS = (4, 8, 32)
 """Parts, rows and columns of partial sums that a block of the second kernel adds at a time: rows of 128 bytes. One
 kernel for all sizes; with few columns most of its threads rest."""
@@ -107,7 +116,7 @@ SPLIT_RATE = 375
 """Partial sums that are written and read again in a nanosecond: 8 bytes each at 3 TB/s."""
 SPLIT_DEPTH = 192
 """Summed elements from which multiply-adds of threads are cut into parts."""
-SPLIT_THIN_UP_TO = 16
+SPLIT_THIN_UP_TO = SPLIT_THIN.columns
 """Rows or columns of a thin product."""
 
 
