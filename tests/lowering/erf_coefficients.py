@@ -1,7 +1,8 @@
 """Derives the numbers in `tw_erf` (tilewright_intrinsics.cuh): `python -m tests.lowering.erf_coefficients` prints them.
 
-erf(x) is x + x P(x^2) up to SEAM, and sign(x) (1 - 2^Q(|x|)) above. P has the least greatest error relative to erf, Q that
-of the result. The seam is where the two are about as good: P gets worse above, and the error of 2^Q is worth more below.
+erf(x) is x + x P(x^2) up to SEAM, and sign(x) (1 - 2^Q(|x|)) above. P has the least greatest error relative to erf, Q
+that of the result. The seam is where the two are about as good: P gets worse above, and an error of 2^Q counts for
+more below.
 """
 
 from __future__ import annotations

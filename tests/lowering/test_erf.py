@@ -21,9 +21,7 @@ ULPS = 3.0
 def written() -> tuple[list[np.float32], list[np.float32]]:
     """The coefficients of the header, constant first."""
     header = intrinsics_header()
-    body = header[
-        header.index("TW_DEVICE float tw_erf") : header.index("#else", header.index("TW_DEVICE float tw_erf"))
-    ]
+    body = header[header.index("TW_DEVICE float tw_erf") :].partition("#else")[0]
     assert re.search(rf"t < {SEAM}f \? near : far", body)
     found: list[list[np.float32]] = []
     for name, variable in (("near", "s"), ("far", "t")):
@@ -52,9 +50,8 @@ def computed(x: NDArray[np.float32], off: float) -> NDArray[np.float32]:
     return np.where(t < np.float32(SEAM), fma(near, x, x), np.copysign(np.float32(1) - rest, x))
 
 
-@pytest.mark.filterwarnings(
-    "ignore::RuntimeWarning"
-)  # overflow, and infinities that cancel, where the other side counts
+# Overflow, and infinities that cancel, where the other side counts.
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("off", [0.0, EXP2_ERROR, -EXP2_ERROR])
 def test_within_three_units_of_the_last_place(off: float) -> None:
     bits = np.arange(0, 0x7F800001, 1009, dtype=np.uint32)

@@ -160,7 +160,7 @@ def test_the_design_in_cpp(design: KernelOp) -> None:
         return sum(re.fullmatch(pattern, line) is not None for line in lines)
 
     assert count(r"if \(v\d+ >= 0 && v\d+ < 2\) \{") == 1
-    assert count(r"else if \(v\d+ >= 2 && v\d+ < 3\) \{") == 1
+    assert count(r"if \(v\d+ >= 2 && v\d+ < 3\) \{") == 1
     assert count(r"tw_more_registers<240>\(\);") == count(r"tw_fewer_registers<24>\(\);") == 1
     assert count(r"tw_tma_load\(tw_shared_address\(v\d+ \+ v\d+\), &v\d+, v\d+ \+ 8 \* v\d+, v\d+, v\d+\);") == 2
     assert count(r"tw_tma_store\(tw_shared_address\(v\d+ \+ v\d+\), &v\d+, v\d+, v\d+\);") == 1

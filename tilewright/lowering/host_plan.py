@@ -278,9 +278,9 @@ class _Planner:
                 for each in launches
             ]
             if not launches:
-                block = Block()
+                block, mapping = Block(), dict[SSAValue, SSAValue]()
                 for each in schedule.ops:
-                    block.add_op(each.clone())
+                    block.add_op(each.clone(mapping))
                 cases.append((schedule.name, asked, Region(block)))
             limits = _numbers(launches[0], WIDTHS) if launches else None
             widths = (32, 64) if limits is None else limits

@@ -33,6 +33,8 @@ TENSOR: tuple[str, ...] = (
     "fuse-groups",
     # Kernels over a grid, and the order in which they run.
     "lin-to-tile",
+    # Blocks that run as a cluster are neighbours in the grid, before anything is known of where tiles lie.
+    "form-clusters",
     # Guards, variants and grids: what is left to decide when the sizes are known.
     "host-plan",
 )
@@ -62,6 +64,8 @@ TILE: tuple[str, ...] = (
     "make-persistent",
     # Slots that are filled ahead, once it is known what a copy moves...
     "pipeline-copies",
+    # ... once for all blocks of a cluster where they need the same...
+    "share-copies",
     # ... by warps of their own.
     "specialise-warps",
     # Whatever is still open gets its plain default; reductions over several warps get their scratch.

@@ -33,9 +33,7 @@ STAGES = 2
 
 EARLY_REGISTERS = 128
 """Registers of a thread for accumulators and for what is loaded before them: with 128 accumulators, another 32 elements
-of a bias made ptxas spill, 4 to 32 bytes with 32-bit indices and up to 156 with 64-bit ones."""
-NARROW_INDEX = 32
-"""Bits of the indices with which registers suffice to load a bias a panel ahead: with 64 ptxas spilled 40 to 124 bytes."""
+of a bias made ptxas spill."""
 COLUMN_LANES = 4
 """Lanes that the columns of accumulators are spread over (PTX ISA, wgmma)."""
 
@@ -87,18 +85,14 @@ class StageResultsPass(TilewrightPass):
         if why is not None:
             remark(mma, self.name, f"the epilogue is left whole: {why}")
             return
-        ahead: list[CopyOp] = []
         if not by_warps:
-            tail, ahead = self._load_early(tail, loop, dims, columns)
-        what = "rows" if by_warps else "columns"
-        _Cut(kernel, mma, loop, tail, dims, scopes, columns, min(width, size), what, ahead).run()
+            tail = self._load_early(tail, loop, dims, columns)
+        _Cut(kernel, mma, tail, dims, scopes, columns, min(width, size), "rows" if by_warps else "columns").run()
 
-    def _load_early(
-        self, tail: list[Operation], loop: Operation, dims: IterationDims, columns: int
-    ) -> tuple[list[Operation], list[CopyOp]]:
+    def _load_early(self, tail: list[Operation], loop: Operation, dims: IterationDims, columns: int) -> list[Operation]:
         """Move loads of what has columns alone (a bias) in front of the product, which hides how long they take, as far
-        as registers suffice. What is left of the tail, and those of its loads that may run a panel ahead instead."""
-        block, left, ahead = loop.parent, list(tail), list[CopyOp]()
+        as registers suffice; the rest of the tail."""
+        block, left = loop.parent, list(tail)
         (product,) = (op for op in loop.walk() if isinstance(op, MmaOp))
         kernel = loop.parent_op()
         assert isinstance(kernel, KernelOp)
@@ -112,19 +106,12 @@ class StageResultsPass(TilewrightPass):
             if wide != [columns] or any(isinstance(op, CopyOp | FillOp) for op in written):
                 continue
             held = buf(fragment).count // COLUMN_LANES
+            if held > room:
+                continue
             needed = [v.owner for v in copy.source_offsets if isinstance(v.owner, ApplyOp) and v.owner in left]
             if any(isinstance(v.owner, Operation) and v.owner in left for op in needed for v in op.operands):
                 continue
             assert isinstance(fragment.owner, AllocOp)
-            if held > room:
-                if kernel.index_width is not None and kernel.index_width.value.data > NARROW_INDEX:
-                    continue
-                for op in dict.fromkeys(needed):
-                    left.remove(op)
-                    op.detach()
-                    block.insert_op_before(op, loop)
-                ahead.append(copy)
-                continue
             moved = [*dict.fromkeys(needed), fragment.owner, copy]
             room -= held
             for op in moved:
@@ -132,7 +119,7 @@ class StageResultsPass(TilewrightPass):
                 op.detach()
             block.insert_ops_before(moved, loop)
             remark(copy, self.name, "loaded before the product, whose steps hide how long it takes")
-        return left, ahead
+        return left
 
     def _refusal(self, tail: list[Operation], size: int, width: int) -> str | None:
         if size % min(width, size):
@@ -154,8 +141,6 @@ class _Cut:
 
     kernel: KernelOp
     mma: MmaOp
-    product: Operation
-    """The op of the kernel's block that holds the product."""
     tail: list[Operation]
     dims: IterationDims
     scopes: KernelScopes
@@ -163,8 +148,6 @@ class _Cut:
     """The iteration dim that is cut: that of the columns, or of the rows."""
     width: int
     what: str
-    ahead: list[CopyOp]
-    """Loads that run a panel ahead of what reads them."""
 
     def run(self) -> None:
         body = Block(arg_types=[IndexType()])
@@ -174,15 +157,10 @@ class _Cut:
         moved: list[Operation] = []
         block = self.kernel.body.block
         stores: list[CopyOp] = []
-        last_reader = {self._last_reader(copy): copy for copy in self.ahead}
-        for copy in self.ahead:
-            self._first(copy, values)
         for op in self.tail:
             if isinstance(op, ApplyOp):
                 continue  # index arithmetic stays in front of the loop
             moved.append(op)
-            if op in self.ahead or (isinstance(op, AllocOp) and op.res in values):
-                continue
             if isinstance(op, AllocOp):
                 made: Operation = AllocOp(self._narrow(op))
                 made.results[0].name_hint = op.res.name_hint
@@ -194,8 +172,6 @@ class _Cut:
                 for operand in op.operands:
                     self._slice(operand, body, panel, values)
                 body.add_op(op.clone(dict(values)))
-            if op in last_reader:
-                self._next(last_reader[op], body, panel, values)
         size = self._size(self.mma.acc)
         loop = ForOp(0, size, self.width, Region(body), unroll=size // self.width)
         for new in loop.walk():
@@ -207,31 +183,6 @@ class _Cut:
         remark(loop, StageResultsPass.name, f"{size // self.width} panels of {self.width} {self.what}")
         for store in stores:
             self._stage(store)
-
-    def _last_reader(self, copy: CopyOp) -> Operation:
-        """The op of the tail that is the last one to read what a load gives."""
-        return [op for op in self.tail if op is not copy and copy.target in op.operands][-1]
-
-    def _first(self, copy: CopyOp, values: dict[SSAValue, SSAValue]) -> None:
-        """The load of the first panel, in front of the product."""
-        assert isinstance(copy.target.owner, AllocOp)
-        made = AllocOp(self._narrow(copy.target.owner))
-        made.res.name_hint = copy.target.name_hint
-        values[copy.target] = made.res
-        load = CopyOp(copy.source, copy.source_offsets, made.res, [], bounds=copy.bound_words, other=copy.other)
-        for new in (made, load):
-            new.location = copy.location
-        self.kernel.body.block.insert_ops_before([made, load], self.product)
-        remark(load, StageResultsPass.name, "loaded a panel ahead")
-
-    def _next(self, copy: CopyOp, body: Block, panel: SSAValue, values: dict[SSAValue, SSAValue]) -> None:
-        """The load of the next panel, once nothing reads this one any more; behind the last panel nobody reads it."""
-        axes, offsets = self._axes(copy.target), list(copy.source_offsets)
-        for axis in axes:
-            at = ApplyOp(Expr.symbol("o") + Expr.symbol("p") + self.width, {"o": offsets[axis], "p": panel})
-            body.add_op(at)
-            offsets[axis] = at.result
-        body.add_op(CopyOp(copy.source, offsets, values[copy.target], [], bounds=copy.bound_words, other=copy.other))
 
     def _axes(self, value: SSAValue) -> list[int]:
         return [axis for axis, d in enumerate(self.dims.dims.get(value, ())) if d == self.columns]

@@ -27,8 +27,6 @@ tile.kernel @gemm_0_vector32(%a: !tile.buf<[M, K], bf16, global, #tile.strided<[
         %o1 = sym.apply 256*i where i = %i1
         %f_c = tile.alloc : !tile.buf<[128, 256], f32, fragment, #tile.mixed<[8:4, 2, 4:32, 2:128], [2, 4:1, 32]>>
         tile.fill %f_c with 0.000000e+00 : f32
-        %t_bias = tile.alloc : !tile.buf<[64], bf16, fragment, #tile.mixed<[2, 4:1, 8]>>
-        tile.copy %bias[%o1] to %t_bias bounds [clip] other 0.000000e+00 : bf16 via thread width 2
         tile.for %k2 = 0 to K step 64 {
           %t_a, %t_b = tile.receive %ring
           tile.mma (d0, d1, d2) %t_a[d0, d2], %t_b[d2, d1] into %f_c[d0, d1] inst wgmma
@@ -37,16 +35,19 @@ tile.kernel @gemm_0_vector32(%a: !tile.buf<[M, K], bf16, global, #tile.strided<[
         tile.release %ring
         tile.for %panel = 0 to 256 step 64 unroll 4 {
           %0 = tile.acquire %staged
+          %t_bias = tile.alloc : !tile.buf<[64], bf16, fragment, #tile.mixed<[2, 4:1, 8]>>
+          %1 = sym.apply o + p where o = %o1, p = %panel
+          tile.copy %bias[%1] to %t_bias bounds [clip] other 0.000000e+00 : bf16 via thread width 2
           %f_r = tile.alloc : !tile.buf<[128, 64], bf16, fragment, #tile.mixed<[8:4, 2, 4:32, 2:128], [2, 4:1, 8]>>
-          %1 = sym.apply 0
-          %f_c_1 = tile.slice %f_c[%1, %panel] : !tile.buf<[128, 64], f32, fragment, #tile.mixed<[8:4, 2, 4:32, 2:128], [2, 4:1, 8]>>
+          %2 = sym.apply 0
+          %f_c_1 = tile.slice %f_c[%2, %panel] : !tile.buf<[128, 64], f32, fragment, #tile.mixed<[8:4, 2, 4:32, 2:128], [2, 4:1, 8]>>
           tile.map (d0, d1) ins(%f_c_1[d0, d1], %t_bias[d1]) outs(%f_r[d0, d1]) {
-          ^bb0(%2: f32, %3: bf16):
+          ^bb0(%3: f32, %4: bf16):
             %half = arith.constant 5.000000e-01 : f32
             %one = arith.constant 1.000000e+00 : f32
             %root = arith.constant 0.707106769 : f32
-            %yf = arith.extf %3 : bf16 to f32
-            %z = arith.addf %2, %yf : f32
+            %yf = arith.extf %4 : bf16 to f32
+            %z = arith.addf %3, %yf : f32
             %s = arith.mulf %z, %root : f32
             %t = math.erf %s : f32
             %u = arith.addf %t, %one : f32
@@ -55,8 +56,6 @@ tile.kernel @gemm_0_vector32(%a: !tile.buf<[M, K], bf16, global, #tile.strided<[
             %r = arith.truncf %g : f32 to bf16
             tile.yield %r
           }
-          %4 = sym.apply o + p + 64 where o = %o1, p = %panel
-          tile.copy %bias[%4] to %t_bias bounds [clip] other 0.000000e+00 : bf16 via thread width 2
           %5 = sym.apply o + p where o = %o1, p = %panel
           tile.copy %f_r to %0 via stmatrix
           tile.publish %staged

@@ -17,6 +17,7 @@ from tilewright.dialects.lin.group import GroupOp
 from tilewright.dialects.lin.shapes import as_tensor
 from tilewright.dialects.lin.shapes import is_tensor as is_tensor_type
 from tilewright.dialects.sym import (
+    Answer,
     CastOp,
     Expr,
     Facts,
@@ -24,6 +25,7 @@ from tilewright.dialects.sym import (
     RequireOp,
     SymbolOp,
     dims_of,
+    mod,
 )
 from tilewright.dialects.sym.analysis import declared_symbols, module_facts
 from tilewright.dialects.tile.structure import KernelOp
@@ -35,8 +37,10 @@ from tilewright.lowering.lin_to_tile.group_space import GroupSpace, Kind, analys
 from tilewright.lowering.lin_to_tile.repack import (
     copy_kernel,
     direct_layouts,
+    mapped_layouts,
     operand_axes,
     own_axis,
+    paired_kernel,
     reads_along_sum,
     row_multiple,
     sum_axis,
@@ -44,7 +48,7 @@ from tilewright.lowering.lin_to_tile.repack import (
 )
 from tilewright.lowering.lin_to_tile.schedules import Request, Schedule, schedules, takes_matrix_instructions
 from tilewright.lowering.lin_to_tile.split import Split
-from tilewright.lowering.lin_to_tile.tile_sizes import ROW_BYTES
+from tilewright.lowering.lin_to_tile.tile_sizes import MAP_BYTES, ROW_BYTES
 from tilewright.lowering.targets.limits import Limits
 from tilewright.passes.core import error_at
 from tilewright.passes.remarks import remark
@@ -53,6 +57,25 @@ from tilewright.passes.remarks import remark
 def is_tensor(value: SSAValue) -> bool:
     """Whether a value is a tensor, not a scalar."""
     return is_tensor_type(value.type)
+
+
+@dataclass(frozen=True)
+class Paired:
+    """The launch that copies both operands of a product."""
+
+    kernel: str
+    arguments: Sequence[SSAValue]
+    scratch: Sequence[host.AllocOp]
+    """Where the copies go. No case of a dispatch sees what another one allocates, so these stand before them; a call
+    that takes other cases has no memory for them."""
+    assumes: tuple[Relation, ...]
+    when: tuple[Relation, ...]
+
+    def launch(self) -> host.LaunchOp:
+        """The op."""
+        launch = host.LaunchOp(self.kernel, self.arguments, assumes=self.assumes)
+        launch.attributes[WIDENS] = ArrayAttr([])
+        return launch
 
 
 @dataclass
@@ -289,9 +312,10 @@ class EntryLowering:
         """Puts in place of each operand of a contraction that tensor maps may not be able to move what the plan
         chooses: the operand as it is, or a copy with padded rows."""
         operands = [v for v in dict.fromkeys(space.contraction.ins) if v in stored]
-        made = {v: host.AllocOp(stored[v].type, ROW_BYTES // element_bytes(layouts[v].element)) for v in operands}
+        row_major = {v: host.AllocOp(stored[v].type, ROW_BYTES // element_bytes(layouts[v].element)) for v in operands}
+        made = dict(row_major)
         if reads_along_sum(space, self.arch):
-            for v, alloc in made.items():
+            for v, alloc in row_major.items():
                 rows = sum_axis(space, space.contraction.ins.index(v))
                 made[v] = host.AllocOp(alloc.res.type, alloc.row_multiple, rows)
         room = Expr.const(0)
@@ -299,6 +323,7 @@ class EntryLowering:
             room = room + prod(alloc.memory_dims, start=Expr.const(element_bytes(layouts[v].element)))
         elements = sum((prod(dims_of(as_tensor(v.type)), start=Expr.const(1)) for v in operands), Expr.const(0))
         worth = worth_copying(space, self.facts, elements, room, self.max_workspace)
+        together = None if worth is None else self.paired(op, space, operands, stored, layouts, row_major, name)
         for number, value in enumerate(operands):
             source, layout, alloc = stored[value], layouts[value], made[value]
             place = space.contraction.ins.index(value)
@@ -343,6 +368,11 @@ class EntryLowering:
                 launch.attributes[WIDENS] = ArrayAttr([])
                 cases.append((case, (*when, *worth), Region(Block([scratch, launch, host.YieldOp(scratch.res)]))))
             cases.append(("as it is", (), Region(Block([host.YieldOp(source)]))))
+            if together is not None:
+                # First, and under the same predicates for both: what the first one gets, the second one's launch fills.
+                body = [together.launch()] if number == 1 else []
+                scratch = together.scratch[number]
+                cases.insert(0, ("paired", (*together.when, *worth), Region(Block([*body, host.YieldOp(scratch.res)]))))
             dispatch = host.DispatchOp(cases, source.type)
             dispatch.attributes[CHOOSES] = UnitAttr()
             self.body.add_op(dispatch)
@@ -350,6 +380,45 @@ class EntryLowering:
             dispatch.res.name_hint = f"{hint}_used"
             stored[value] = dispatch.res
             layouts[value] = self.bind(dispatch.res, f"{hint}_used")
+
+    def paired(
+        self,
+        op: Operation,
+        space: GroupSpace,
+        operands: Sequence[SSAValue],
+        stored: Mapping[SSAValue, SSAValue],
+        layouts: Mapping[SSAValue, BufType],
+        made: Mapping[SSAValue, host.AllocOp],
+        name: str,
+    ) -> Paired | None:
+        """One launch that copies both operands, for matrices whose rows are contiguous and begin where tensor maps
+        cannot read them; None where the two are not such, or never."""
+        if len(operands) != 2 or any(a is not None for a in space.contraction.accesses):
+            return None
+        assumed: list[Relation] = []
+        odd: list[Relation] = []
+        for value in operands:
+            layout, base = layouts[value], self.base.get(stored[value], "")
+            if layout.rank != 2 or layout.strides is None or not base:
+                return None
+            axes = operand_axes(space, space.contraction.ins.index(value), self.arch)
+            if any(not asked for _, asked in mapped_layouts(layout, base, axes, self.facts)):
+                return None  # it is never copied
+            multiple = MAP_BYTES // element_bytes(layout.element)
+            assumed.append(Relation(layout.strides[1], "==", Expr.const(1)))
+            odd.append(Relation(mod(layout.strides[0], multiple), ">=", Expr.const(1)))
+        if any(self.facts.prove(r) is Answer.DISPROVED for r in (*assumed, *odd)):
+            return None
+        if reads_along_sum(space, self.arch) and all(own_axis(space, n) == 1 for n in range(2)):
+            return None  # no copy would be contiguous along the sum
+        kernel = paired_kernel(f"{name}_pads", [(v, layouts[v], made[v]) for v in operands])
+        scratch = [host.AllocOp(made[v].res.type, made[v].row_multiple) for v in operands]
+        for value, each in zip(operands, scratch, strict=True):
+            each.res.name_hint = f"{value.name_hint or 'operand'}_pair"
+            self.body.add_op(each)
+        arguments = [*(stored[v] for v in operands), *(each.res for each in scratch)]
+        self.take_kernel(kernel, op, arguments)
+        return Paired(kernel.sym_name.data, arguments, scratch, tuple(assumed), (*assumed, *odd))
 
     def take_kernel(self, kernel: KernelOp, origin: Operation, arguments: Sequence[SSAValue]) -> None:
         """Keeps a kernel, whose ops come from `origin` and which is launched on `arguments`."""

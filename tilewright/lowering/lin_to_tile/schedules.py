@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.diagnostics import TilewrightError
+from tilewright.dialects.assembly import int_array
 from tilewright.dialects.lin.shapes import scalar_type
 from tilewright.dialects.sym import Expr, Facts, Relation, ceildiv, floordiv, mod, smax, smin
 from tilewright.dialects.sym.prove import Answer
@@ -264,24 +265,39 @@ def _matrix_tiles(
     mapped = tuple(dict.fromkeys(request.space.contraction.ins))
     made: list[tuple[str, tuple[Relation, ...], KernelOp]] = []
     numbers: list[int] = []
-    family, alignment = tile_sizes.MATRIX_CONTRACTIONS, _alignment(request)
+    family, known = tile_sizes.MATRIX_CONTRACTIONS, (Expr.const(tile_sizes.LINE),) * 2
     if turned:
-        family = tuple(replace(tile, rows=tile.columns, columns=tile.rows) for tile in family)
-    costs = [_tile_cost(request, tile, rows[-1], columns[-1], alignment) for tile in family]
-    aligned = [_tile_cost(request, tile, rows[-1], columns[-1]) for tile in family]
+        alone = [tile for tile in family if tile.cluster is None]
+        family = tuple(replace(tile, rows=tile.columns, columns=tile.rows) for tile in alone)
+    aligned = [_tile_cost(request, tile, rows[-1], columns[-1], known) for tile in family]
+    lines, lets = _named(request, "line", tile_sizes.LINE, [_line_cost(request, n) for n in range(2)])
+    ragged = _is_ragged(request)
+    costs = [_tile_cost(request, tile, rows[-1], columns[-1], lines, ragged) for tile in family]
+    named, of_tiles = _named(request, "cost", 0, costs)
+    lets += of_tiles
+    facts = request.facts.child()
+    for line in lines:
+        facts.add(Relation(line, ">=", Expr.const(tile_sizes.LINE)))
+        facts.add(Relation(line, "<=", Expr.const(max(cost for _, cost in tile_sizes.LINE_ACROSS))))
     for number, tile in enumerate(family):
-        wanted = [Relation(costs[number], "<=", later) for later in costs[number + 1 :]]
-        answers = [compare_costs(r, request.facts) for r in wanted]
-        prefers = tuple(r for r, a in zip(wanted, answers, strict=True) if a is not Answer.PROVED)
-        name = f"tile{tile.rows}x{tile.columns}" + ("_turned" if turned else "")
+        answers = [compare_costs(Relation(costs[number], "<=", later), facts) for later in costs[number + 1 :]]
         counts = (_tile_count(request, rows[-1], columns[-1], later) for later in family[number + 1 :])
-        one = any(request.facts.prove(Relation(count, "<=", Expr.const(1))) is Answer.PROVED for count in counts)
-        if one or Answer.DISPROVED in answers:
+        if any(facts.prove(Relation(count, "<=", Expr.const(1))) is Answer.PROVED for count in counts):
+            answers = [Answer.DISPROVED]  # a smaller tile is enough for everything
+        wanted = [Relation(named[number], "<=", later) for later in named[number + 1 :]]
+        name = tile.name + ("_turned" if turned else "")
+        if Answer.DISPROVED in answers:
             _consider(request, name, tile, NEVER, None)
             continue
-        said = [Relation(aligned[number], "<=", later) for later in aligned[number + 1 :]] if prefers else []
-        _consider(request, name, tile, CHEAPEST if prefers else LAST, said)
+        prefers = tuple(r for r, a in zip(wanted, answers, strict=True) if a is not Answer.PROVED)
+        said = tuple(Relation(aligned[number], "<=", later) for later in aligned[number + 1 :])
+        _consider(request, name, tile, CHEAPEST if prefers else LAST, said if prefers else ())
         kernel = request.writer(name, tiles((tile.rows, tile.columns, _depth(request, tile)))).write_contraction()
+        if tile.cluster is not None:
+            along = rows[-1] if tile.cluster == "rows" else columns[-1]
+            kernel.properties["cluster"] = int_array(
+                [tile_sizes.CLUSTER if d == along else 1 for d in request.space.parallel]
+            )
         made.append((name, prefers, kernel))
         numbers.append(number)
         if not prefers:
@@ -289,16 +305,37 @@ def _matrix_tiles(
     if len(made) == 1:
         ((name, _, kernel),) = made
         return [Schedule(f"{name}_{layout}", when, kernel, (), mapped) for layout, when in layouts]
-    largest = (Relation(costs[numbers[0]], "<=", costs[numbers[-1]]),)
+    largest = (Relation(named[numbers[0]], "<=", named[numbers[-1]]),)
     wide = [(made[0][0], largest, made[0][2]), made[-1]]
     return [
         Schedule(
-            f"{name}_{layout}{suffix}", when, kernel, prefers, mapped, widths=widths, plain=bool(suffix) and not prefers
+            f"{name}_{layout}{suffix}",
+            when,
+            kernel,
+            prefers,
+            mapped,
+            lets=lets,
+            widths=widths,
+            plain=bool(suffix) and not prefers,
         )
         for suffix, widths, chosen in (("", (32,), made), ("_wide", (64,), wide))
         for layout, when in layouts
         for name, prefers, kernel in chosen
     ]
+
+
+def _named(
+    request: Request, name: str, least: int, values: Sequence[Expr]
+) -> tuple[list[Expr], tuple[tuple[str, Expr], ...]]:
+    """Values as symbols that the plan computes once, since they occur many times, and what these are; a constant stays
+    one."""
+    found, lets = list(values), list[tuple[str, Expr]]()
+    for number, value in enumerate(values):
+        if request.declare is not None and value.constant is None:
+            symbol = request.declare(name, least, 1)
+            found[number] = Expr.symbol(symbol)
+            lets.append((symbol, value))
+    return found, tuple(lets)
 
 
 def _matrix_splits(request: Request) -> list[Schedule]:
@@ -377,8 +414,11 @@ def _split(
 
 
 def _tile_count(request: Request, row: int, column: int, tile: MatrixTile | SplitTile) -> Expr:
-    """How many tiles the results are, whose rows lie along the dim `row` and whose columns along `column`."""
+    """How many tiles, or tiles of clusters, the results are, whose rows lie along the dim `row` and whose columns along
+    `column`."""
     sizes = {row: tile.rows, column: tile.columns}
+    if isinstance(tile, MatrixTile) and tile.cluster is not None:
+        sizes[row if tile.cluster == "rows" else column] *= tile_sizes.CLUSTER
     return prod(
         (ceildiv(request.space.extents[d], sizes.get(d, 1)) for d in request.space.parallel), start=Expr.const(1)
     )
@@ -504,6 +544,8 @@ def _consider(
         row, column = (found[-1] if found else -1 for found in (dims.rows, dims.columns))
         count = _tile_count(request, row, column, tile)
     at_a_time = request.processors * (tile.blocks if isinstance(tile, SplitTile) else 1)
+    if isinstance(tile, MatrixTile) and tile.cluster is not None:
+        at_a_time //= tile_sizes.CLUSTER
     if depth is None:
         depth = space.extents[dims.depth[-1]] if dims.depth else Expr.const(1)
     steps = prod((space.extents[d] for d in dims.depth[:-1]), start=ceildiv(depth, step))
@@ -545,55 +587,60 @@ def _consider_parts(
 _SPLITS = (tile_sizes.SPLIT_THIN, *tile_sizes.SPLIT_MATRIX)
 
 
-@dataclass(frozen=True)
-class Alignment:
-    """How a product's tensors lie in memory: each 1 or 0."""
+def _tile_cost(
+    request: Request,
+    tile: MatrixTile,
+    row: int,
+    column: int,
+    lines: Sequence[Expr] = (Expr.const(0), Expr.const(0)),
+    ragged: Expr | None = None,
+) -> Expr:
+    """What a step of the depth costs with a tile, in tenths of nanoseconds: rounds in which all processors compute one
+    each, times its own cost, or that of fetching its operands, whose `lines` cost so much, where it is more. The last
+    round may have few tiles, whose fetching costs as much less. `ragged` is 1 where no tensor map stores the results,
+    else 0."""
+    count, at_once = _tile_count(request, row, column, tile), request.processors
+    if tile.cluster is not None:
+        count, at_once = tile_sizes.CLUSTER * count, at_once // tile_sizes.CLUSTER * tile_sizes.CLUSTER
+    left, right = (n * line for n, line in zip(tile.fetched, lines, strict=True))
+    fetching = left + right
+    computing = Expr.const(10 * tile.cost)
+    if ragged is not None:
+        depth = request.space.extents[matrix_dims(request.space).depth[-1]]
+        computing = computing + 10 * ragged * floordiv(tile.ragged, smax(tile.depth, depth))
+    if fetching.constant is not None and fetching.constant <= 10 * tile.cost:
+        return ceildiv(count, at_once) * computing
+    rounds, rest = floordiv(count, at_once), mod(count, at_once)
+    last = smax(smin(rest, 1) * computing, floordiv(rest * fetching, at_once))
+    return rounds * smax(computing, fetching) + last
 
-    within_lines: tuple[Expr, Expr]
-    """Whether an operand's rows begin within lines of the caches, whose 128 bytes are then two requests."""
-    within_sectors: tuple[Expr, Expr]
-    """Whether they begin within sectors of 32 bytes."""
-    ragged: Expr
-    """Whether rows of the result begin at no multiple of 16 bytes, so that no tensor map stores them."""
 
-
-def _tile_cost(request: Request, tile: MatrixTile, row: int, column: int, alignment: Alignment | None = None) -> Expr:
-    """What a tile costs: rounds in which all processors compute one each, times its own cost, or that of reading it
-    through the L2 cache if this is more."""
-    rounds = ceildiv(_tile_count(request, row, column, tile), request.processors)
-    if alignment is None:
-        return rounds * tile.cost
-    depth = request.space.extents[matrix_dims(request.space).depth[-1]]
-    own = tile_sizes.LINE * (tile.cost + alignment.ragged * floordiv(tile.ragged, smax(tile.depth, depth)))
-    reading = Expr.const(0)
-    for size, line, sector in zip(
-        (tile.rows, tile.columns), alignment.within_lines, alignment.within_sectors, strict=True
-    ):
-        reading = reading + size * (tile_sizes.LINE + tile_sizes.SPLIT_LINE * line + tile_sizes.SPLIT_SECTOR * sector)
-    return rounds * smax(own, reading)
-
-
-def _alignment(request: Request) -> Alignment:
-    """What strides say of the operands and the first result. What tensor maps move is contiguous along one dim, so that
-    the product of all strides is that of the others'."""
-    lines: list[Expr] = []
-    sectors: list[Expr] = []
-    types = dict(request.inputs)
-    for number, value in enumerate(request.space.contraction.ins):
-        type_ = types.get(value)
-        pitch = Expr.const(0)
-        if isinstance(type_, BufType) and type_.strides is not None:
-            axes = operand_axes(request.space, number, request.arch)
-            pitch = prod((type_.strides[a] for a in axes if type_.dims[a].constant != 1), start=Expr.const(1))
-            pitch = pitch * element_bytes(type_.element)
-        lines.append(smin(1, mod(pitch, tile_sizes.ROW_BYTES)))
-        sectors.append(smin(1, mod(pitch, tile_sizes.SECTOR_BYTES)))
+def _is_ragged(request: Request) -> Expr:
+    """1 where rows of the first result begin at no multiple of 16 bytes, so that no tensor map stores them, else 0. Of
+    its strides all but that of rows are 1, as a tensor map asks for as well."""
     result = request.outputs[0][1]
-    pitch = prod((s for s in (result.strides or ()) if s.constant != 1), start=Expr.const(1))
-    if not result.strides:
-        pitch = result.dims[-1]
-    ragged = smin(1, mod(pitch * element_bytes(result.element), tile_sizes.MAP_BYTES))
-    return Alignment((lines[0], lines[1]), (sectors[0], sectors[1]), ragged)
+    pitch = prod((s for s in result.strides if s.constant != 1), start=Expr.const(1)) if result.strides else None
+    bytes_ = (result.dims[-1] if pitch is None else pitch) * element_bytes(result.element)
+    return smin(1, mod(bytes_, tile_sizes.MAP_BYTES))
+
+
+def _line_cost(request: Request, number: int) -> Expr:
+    """What fetching 128 bytes of a row of an operand (of a column, where these are contiguous) costs, in tenths of
+    nanoseconds, by the largest power of two that divides the distance of rows.
+
+    Of its two strides one is 1 where a tensor map moves it, and counts for nothing here.
+    """
+    type_ = dict(request.inputs).get(request.space.contraction.ins[number])
+    cost = Expr.const(tile_sizes.LINE)
+    if not isinstance(type_, BufType) or type_.strides is None:
+        return cost
+    for axis in operand_axes(request.space, number, request.arch):
+        more = Expr.const(0)
+        for bytes_, whole in tile_sizes.LINE_ACROSS:
+            odd = mod(floordiv(type_.strides[axis], bytes_ // element_bytes(type_.element)), 2)
+            more = smax(more, (whole - tile_sizes.LINE) * odd)
+        cost = cost + more
+    return cost
 
 
 def _mapped_layouts(request: Request, alignment: int = tile_sizes.MAP_BYTES) -> list[tuple[str, tuple[Relation, ...]]]:

@@ -34,6 +34,10 @@ ELEMENTS = 2048
 TRANSPOSE_EDGE = 32
 
 
+CLUSTER = 2
+"""Blocks of a cluster."""
+
+
 @dataclass(frozen=True, slots=True)
 class MatrixTile:
     """A block's tile of a product on matrix instructions of sm_90a: operands of 16 bits, in panels of 128 bytes along
@@ -46,6 +50,20 @@ class MatrixTile:
     depth: int = 64
     ragged: int = 0
     """What is added to the cost, times the depth of the sum, where no tensor map stores the results."""
+    cluster: str | None = None
+    """Along which side of a result two blocks are a cluster, which fetches the other side's operand together: `rows`
+    or `columns`."""
+
+    @property
+    def name(self) -> str:
+        """What its schedule is called."""
+        return f"tile{self.rows}x{self.columns}" + (f"_{self.cluster}" if self.cluster else "")
+
+    @property
+    def fetched(self) -> tuple[int, int]:
+        """Rows of the left operand and columns of the right one that a block fetches for a step."""
+        shared = {"rows": (1, CLUSTER), "columns": (CLUSTER, 1)}.get(self.cluster or "", (1, 1))
+        return self.rows // shared[0], self.columns // shared[1]
 
     @property
     def cost(self) -> int:
@@ -60,17 +78,22 @@ class MatrixTile:
 
 MATRIX_CONTRACTIONS = (
     MatrixTile(128, 256, 100, ragged=118_000),
+    MatrixTile(128, 256, 102, ragged=118_000, cluster="rows"),
     MatrixTile(128, 128, 104, ragged=39_000),
     MatrixTile(64, 128, 105, ragged=104_000),
+    MatrixTile(64, 128, 118, ragged=104_000, cluster="rows"),
     MatrixTile(64, 64, 187, ragged=60_000),
 )
 """The tiles among which a call chooses; of two that cost the same the first. Instructions of few columns read their
-rows too often: 128 x 64 and 256 x 64 take 138 where 64 x 128 takes 105 (4096^3, H200)."""
-LINE, SPLIT_LINE, SPLIT_SECTOR = 5, 3, 4
-"""What a row of an operand's tile costs to read through the L2 cache, in fifths of a tile's cost: with rows that begin
-at multiples of 128 bytes; what is added where they do not, and where they begin at no multiple of 32 either. On an H200
-4096^3 takes 277, 320 and 459 us in tiles of 64 x 128 with pitches of 4128, 4112 and 4104 elements, 217 with 4160."""
-SECTOR_BYTES = 32
+rows too often: 128 x 64 and 256 x 64 take 138 where 64 x 128 takes 105 (4096^3, H200). Blocks of a cluster wait for
+each other, which costs 2 percent, and 12 where one warpgroup computes; they pay where operands are fetched too
+slowly."""
+LINE = 11
+LINE_ACROSS = ((16, 23), (32, 16), (64, 14))
+"""What fetching 128 bytes of a row of an operand costs, in tenths of a tile's cost, where rows lie multiples of 128
+bytes apart; and where they are odd multiples of so many bytes apart, so that most lie across two lines of the cache.
+Tiles of 128 x 256, 128 x 128 and 64 x 128 took 242, 323 and 467 us at 4088^3 (16 bytes), and 256, 243 and 378 us at
+4112^3 (32 bytes): 23 and 16 give that to a twentieth, for blocks alone and in clusters."""
 
 WARP_CONTRACTIONS = (MatrixTile(128, 128, 100, 32), MatrixTile(64, 64, 150, 32))
 """A large and a small tile on matrix instructions of warps, in panels of 64 bytes along the depth."""

@@ -225,6 +225,8 @@ class CudaBackend(Backend):
                 most = 0
                 if lowered.kernel.persistent is not None:
                     most = owner.info.multiprocessors * max(1, function.occupancy(threads, smem_bytes))
+                    cluster = lowered.kernel.cluster_size
+                    most = max(cluster, most // cluster * cluster)
                 self._loaded[key] = Loaded(lowered, compiled, function, threads, smem_bytes, parameters.packer, most)
                 self.entry.compile_seconds += time.perf_counter() - started
             return self._loaded[key]
