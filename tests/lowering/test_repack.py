@@ -144,6 +144,7 @@ SLOWNESS = {
     (128, 256, 1): 1.0,
     (128, 256, 2): 1.02,
     (128, 128, 1): 1.04,
+    (128, 128, 2): 1.06,
     (64, 128, 1): 1.05,
     (64, 128, 2): 1.18,
     (64, 64, 1): 1.87,
@@ -241,7 +242,7 @@ def test_remarks_name_the_candidates_and_the_copies() -> None:
     assert last.endswith(" | time 0.187 us * waves * (K ceildiv 64) | where none before it is taken")
     cluster = next(text for text in texts if text.startswith("tile128x256_rows | "))
     assert " | waves M ceildiv 16896 | time 0.816 us * waves * (K ceildiv 64) | " in cluster
-    assert len(texts) == len(set(texts)) <= 14
+    assert len(texts) == len(set(texts)) <= 15
 
 
 def whole(*shape: int) -> Array:

@@ -84,7 +84,7 @@ def test_a_product_of_random_sizes_wants_few_kernels() -> None:
     entry = variants.product("bf16", "sm_90a")
     used = {f"{s.kernel}/{s.variant}": s for shape in random_shapes() for s in variants.launched(entry, shape)}
     assert len({variants.form_of(entry, site) for site in used.values()}) <= 20
-    assert len(entry.sites) <= 110
+    assert len(entry.sites) <= 120
 
 
 def test_plans_are_for_the_processors_of_the_device() -> None:

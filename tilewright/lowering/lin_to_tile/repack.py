@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import IndexType
+from xdsl.dialects.builtin import IndexType, f32
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from tilewright.dialects.host.ops import AllocOp
@@ -26,6 +26,7 @@ from tilewright.lowering.lin_to_tile import tile_sizes
 from tilewright.lowering.lin_to_tile.builder import TileBuilder, constant_attribute
 from tilewright.lowering.lin_to_tile.group_space import GroupSpace, analyse
 from tilewright.lowering.lin_to_tile.kernel_writer import KernelWriter
+from tilewright.lowering.lin_to_tile.tile_sizes import MatrixTile, SplitTile
 from tilewright.passes.choose_mma import WARPGROUP_ARCH, has_instruction, sums_along_rows
 
 
@@ -52,7 +53,7 @@ def matrix_dims(space: GroupSpace) -> MatrixDims:
     )
 
 
-def operand_axes(space: GroupSpace, number: int, arch: str | None) -> list[int]:
+def operand_axes(space: GroupSpace, number: int, arch: str | None = None) -> list[int]:
     """The axes of operand `number` along which a tensor map may run, last one first: those of its rows or columns, and
     of what is summed; of that the one that tiles run along where warpgroups of `arch` take just one operand otherwise.
     """
@@ -73,6 +74,30 @@ def reads_along_sum(space: GroupSpace, arch: str | None) -> bool:
     """Whether the matrix instructions of an architecture read at least one of the operands only where the sum is
     contiguous."""
     return arch == WARPGROUP_ARCH and sums_along_rows(operand_element(space))
+
+
+def through_registers(space: GroupSpace, number: int, axis: int, arch: str | None) -> bool:
+    """Whether operand `number`, contiguous along `axis`, is one that instructions read from shared memory along the sum
+    alone, but lies along its own dim: it is the left one then, and goes through registers."""
+    return reads_along_sum(space, arch) and axis == own_axis(space, number)
+
+
+def step_depth(space: GroupSpace, tile: MatrixTile | SplitTile) -> int:
+    """Summed elements of a step. Tiles of matrix instructions state those of 16 bits: of others a step has as many
+    bytes, and takes as long."""
+    if tile in (tile_sizes.SPLIT_SMALL, tile_sizes.LARGE_TILE):
+        return tile.depth
+    return tile.depth * 2 // element_bytes(operand_element(space))
+
+
+def suits_matrix_instructions(space: GroupSpace) -> bool:
+    """Whether there are matrix instructions for a contraction's operands and sums, and rows, columns and a depth."""
+    contraction, dims = space.contraction, matrix_dims(space)
+    if not (dims.rows and dims.columns and dims.depth) or any(contraction.accesses):
+        return False
+    operands = {scalar_type(v.type) for v in contraction.ins}
+    accumulator = scalar_type(contraction.result.type)
+    return len(operands) == 1 and has_instruction(operands.pop(), contraction.precision) and accumulator == f32
 
 
 def sum_axis(space: GroupSpace, number: int) -> int:

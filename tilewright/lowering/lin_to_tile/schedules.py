@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
-from xdsl.dialects.builtin import TensorType, f32
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.assembly import int_array
 from tilewright.dialects.lin.shapes import scalar_type
-from tilewright.dialects.sym import Expr, Facts, Relation, ceildiv, floordiv, mod, smax, smin
+from tilewright.dialects.sym import Expr, Facts, Relation, ceildiv, floordiv, smax
 from tilewright.dialects.sym.prove import Answer
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType
@@ -25,15 +25,16 @@ from tilewright.lowering.lin_to_tile.repack import (
     mapped_layouts,
     matrix_dims,
     operand_axes,
-    operand_element,
-    own_axis,
-    reads_along_sum,
+    step_depth,
+    suits_matrix_instructions,
+    through_registers,
 )
 from tilewright.lowering.lin_to_tile.split import Split, part_count, part_depth, write_split
+from tilewright.lowering.lin_to_tile.tile_costs import is_ragged, line_cost, named, tile_cost, tile_count
 from tilewright.lowering.lin_to_tile.tile_sizes import Bound, MatrixTile, SplitTile
 from tilewright.lowering.targets.limits import Limits
 from tilewright.passes.allocate_shared import shared_limit
-from tilewright.passes.choose_mma import WARPGROUP_ARCH, has_instruction, multiplies_by_warps
+from tilewright.passes.choose_mma import WARPGROUP_ARCH, multiplies_by_warps
 
 LETTERS = "ntuvwxyz"
 """Names of layouts, by the dim along which an operand is contiguous, the last one first."""
@@ -197,29 +198,12 @@ def _contraction(request: Request) -> list[Schedule]:
 def takes_matrix_instructions(space: GroupSpace, arch: str | None) -> bool:
     """Whether a contraction may go to the matrix instructions of sm_90a: both operands are bf16 or f16, or f32 that may
     be tf32, in tiles of memory, sums are f32, and there are rows, columns and a depth."""
-    return arch == WARPGROUP_ARCH and _suits_matrix_instructions(space)
+    return arch == WARPGROUP_ARCH and suits_matrix_instructions(space)
 
 
 def takes_warp_instructions(space: GroupSpace, arch: str | None) -> bool:
     """The same for the matrix instructions of warps, which read operands wherever they lie."""
-    return multiplies_by_warps(arch) and _suits_matrix_instructions(space)
-
-
-def _suits_matrix_instructions(space: GroupSpace) -> bool:
-    contraction, dims = space.contraction, matrix_dims(space)
-    if not (dims.rows and dims.columns and dims.depth) or any(contraction.accesses):
-        return False
-    operands = {scalar_type(v.type) for v in contraction.ins}
-    accumulator = scalar_type(contraction.result.type)
-    return len(operands) == 1 and has_instruction(operands.pop(), contraction.precision) and accumulator == f32
-
-
-def _depth(request: Request, tile: MatrixTile | SplitTile) -> int:
-    """Summed elements of a step. Tiles of matrix instructions state those of 16 bits: of others a step has as many
-    bytes, and takes as long."""
-    if tile in (tile_sizes.SPLIT_SMALL, tile_sizes.LARGE_TILE):
-        return tile.depth
-    return tile.depth * 2 // element_bytes(operand_element(request.space))
+    return multiplies_by_warps(arch) and suits_matrix_instructions(space)
 
 
 def _matrix_contraction(
@@ -236,20 +220,12 @@ def _matrix_contraction(
     """
     layouts: dict[bool, list[tuple[str, tuple[Relation, ...]]]] = {}
     for layout in _mapped_layouts(request):
-        layouts.setdefault(_through_registers(request, 1, layout[0]), []).append(layout)
+        layouts.setdefault(_through_registers(request, layout[0])[1], []).append(layout)
     return [
         schedule
         for turned, found in layouts.items()
         for schedule in _matrix_tiles(request, tiles, rows, columns, found, turned=turned)
     ]
-
-
-def _through_registers(request: Request, number: int, layout: str) -> bool:
-    """Whether in a layout of the operands one of them is contiguous along its own dim that instructions read along the
-    sum alone: it is the left one then, and goes through registers."""
-    space = request.space
-    axis = operand_axes(space, number, request.arch)[LETTERS.index(layout[number])]
-    return reads_along_sum(space, request.arch) and axis == own_axis(space, number)
 
 
 def _matrix_tiles(
@@ -269,11 +245,11 @@ def _matrix_tiles(
     if turned:
         alone = [tile for tile in family if tile.cluster is None]
         family = tuple(replace(tile, rows=tile.columns, columns=tile.rows) for tile in alone)
-    aligned = [_tile_cost(request, tile, rows[-1], columns[-1], known) for tile in family]
-    lines, lets = _named(request, "line", tile_sizes.LINE, [_line_cost(request, n) for n in range(2)])
-    ragged = _is_ragged(request)
-    costs = [_tile_cost(request, tile, rows[-1], columns[-1], lines, ragged) for tile in family]
-    named, of_tiles = _named(request, "cost", 0, costs)
+    aligned = [tile_cost(request, tile, rows[-1], columns[-1], known) for tile in family]
+    lines, lets = named(request, "line", tile_sizes.LINE, [line_cost(request, n) for n in range(2)])
+    ragged = is_ragged(request)
+    costs = [tile_cost(request, tile, rows[-1], columns[-1], lines, ragged) for tile in family]
+    symbols, of_tiles = named(request, "cost", 0, costs)
     lets += of_tiles
     facts = request.facts.child()
     for line in lines:
@@ -281,10 +257,10 @@ def _matrix_tiles(
         facts.add(Relation(line, "<=", Expr.const(max(cost for _, cost in tile_sizes.LINE_ACROSS))))
     for number, tile in enumerate(family):
         answers = [compare_costs(Relation(costs[number], "<=", later), facts) for later in costs[number + 1 :]]
-        counts = (_tile_count(request, rows[-1], columns[-1], later) for later in family[number + 1 :])
+        counts = (tile_count(request, rows[-1], columns[-1], later) for later in family[number + 1 :])
         if any(facts.prove(Relation(count, "<=", Expr.const(1))) is Answer.PROVED for count in counts):
             answers = [Answer.DISPROVED]  # a smaller tile is enough for everything
-        wanted = [Relation(named[number], "<=", later) for later in named[number + 1 :]]
+        wanted = [Relation(symbols[number], "<=", later) for later in symbols[number + 1 :]]
         name = tile.name + ("_turned" if turned else "")
         if Answer.DISPROVED in answers:
             _consider(request, name, tile, NEVER, None)
@@ -292,7 +268,9 @@ def _matrix_tiles(
         prefers = tuple(r for r, a in zip(wanted, answers, strict=True) if a is not Answer.PROVED)
         said = tuple(Relation(aligned[number], "<=", later) for later in aligned[number + 1 :])
         _consider(request, name, tile, CHEAPEST if prefers else LAST, said if prefers else ())
-        kernel = request.writer(name, tiles((tile.rows, tile.columns, _depth(request, tile)))).write_contraction()
+        kernel = request.writer(
+            name, tiles((tile.rows, tile.columns, step_depth(request.space, tile)))
+        ).write_contraction()
         if tile.cluster is not None:
             along = rows[-1] if tile.cluster == "rows" else columns[-1]
             kernel.properties["cluster"] = int_array(
@@ -305,7 +283,7 @@ def _matrix_tiles(
     if len(made) == 1:
         ((name, _, kernel),) = made
         return [Schedule(f"{name}_{layout}", when, kernel, (), mapped) for layout, when in layouts]
-    largest = (Relation(named[numbers[0]], "<=", named[numbers[-1]]),)
+    largest = (Relation(symbols[numbers[0]], "<=", symbols[numbers[-1]]),)
     wide = [(made[0][0], largest, made[0][2]), made[-1]]
     return [
         Schedule(
@@ -322,20 +300,6 @@ def _matrix_tiles(
         for layout, when in layouts
         for name, prefers, kernel in chosen
     ]
-
-
-def _named(
-    request: Request, name: str, least: int, values: Sequence[Expr]
-) -> tuple[list[Expr], tuple[tuple[str, Expr], ...]]:
-    """Values as symbols that the plan computes once, since they occur many times, and what these are; a constant stays
-    one."""
-    found, lets = list(values), list[tuple[str, Expr]]()
-    for number, value in enumerate(values):
-        if request.declare is not None and value.constant is None:
-            symbol = request.declare(name, least, 1)
-            found[number] = Expr.symbol(symbol)
-            lets.append((symbol, value))
-    return found, tuple(lets)
 
 
 def _matrix_splits(request: Request) -> list[Schedule]:
@@ -372,8 +336,8 @@ def _split(
     depth, row, column = space.extents[dims.depth[-1]], dims.rows[-1], dims.columns[-1]
     if tile is tile_sizes.SPLIT_THIN:
         row, column = column, row
-    fitted = replace(tile, depth=_depth(request, tile))
-    value = part_count(_tile_count(request, row, column, tile), depth, fitted, request.processors)
+    fitted = replace(tile, depth=step_depth(request.space, tile))
+    value = part_count(tile_count(request, row, column, tile), depth, fitted, request.processors)
     matrix = tile is not tile_sizes.SPLIT_SMALL
     thin = facts.range(space.extents[row if tile.columns > tile.rows else column])[0]
     most = facts.range(value)[1]
@@ -405,23 +369,12 @@ def _split(
     if request.max_workspace is not None:
         room = prod(made.scratch.memory_dims, start=Expr.const(4))
         prefers.append(Relation(room, "<=", Expr.const(request.max_workspace)))
-    _consider_parts(request, name, tile, prefers, lets, _tile_count(request, row, column, tile))
+    _consider_parts(request, name, tile, prefers, lets, tile_count(request, row, column, tile))
     mapped = tuple(dict.fromkeys(space.contraction.ins)) if layouts[0][0] else ()
     return [
         Schedule(f"{name}_{layout}" if layout else name, when, made.first, tuple(prefers), mapped, made, lets)
         for layout, when in layouts
     ]
-
-
-def _tile_count(request: Request, row: int, column: int, tile: MatrixTile | SplitTile) -> Expr:
-    """How many tiles, or tiles of clusters, the results are, whose rows lie along the dim `row` and whose columns along
-    `column`."""
-    sizes = {row: tile.rows, column: tile.columns}
-    if isinstance(tile, MatrixTile) and tile.cluster is not None:
-        sizes[row if tile.cluster == "rows" else column] *= tile_sizes.CLUSTER
-    return prod(
-        (ceildiv(request.space.extents[d], sizes.get(d, 1)) for d in request.space.parallel), start=Expr.const(1)
-    )
 
 
 def _matrix_split_pays(
@@ -432,20 +385,22 @@ def _matrix_split_pays(
     are no more than high ones."""
     space = request.space
     depth = space.extents[matrix_dims(space).depth[-1]]
-    count = _tile_count(request, row, column, tile)
+    count = tile_count(request, row, column, tile)
     sums = prod((space.extents[d] for d in space.parallel), start=parts)
     cost = tile_sizes.SPLIT_LAUNCH + floordiv(sums, tile_sizes.SPLIT_RATE)
-    cost = cost + ceildiv(count * parts, request.processors) * tile.cost * ceildiv(chunk, _depth(request, tile))
+    cost = cost + ceildiv(count * parts, request.processors) * tile.cost * ceildiv(
+        chunk, step_depth(request.space, tile)
+    )
     whole = tile_sizes.WHOLE
-    without = ceildiv(_tile_count(request, row, column, whole), request.processors) * whole.cost
-    pays = Relation(cost, "<=", without * ceildiv(depth, _depth(request, whole)))
+    without = ceildiv(tile_count(request, row, column, whole), request.processors) * whole.cost
+    pays = Relation(cost, "<=", without * ceildiv(depth, step_depth(request.space, whole)))
     if tile is tile_sizes.SPLIT_THIN:
         return [Relation(space.extents[column], "<=", Expr.const(tile.columns)), pays]
     wide = tile.columns > tile.rows
     thin = floordiv(Expr.const(tile_sizes.SPLIT_THIN_UP_TO), smax(1, space.extents[row if wide else column]))
     result = [Relation(parts + thin, ">=", Expr.const(2)), pays]
     if wide:
-        result.insert(0, Relation(count, "<=", _tile_count(request, row, column, tile_sizes.SPLIT_MATRIX[1])))
+        result.insert(0, Relation(count, "<=", tile_count(request, row, column, tile_sizes.SPLIT_MATRIX[1])))
     return result
 
 
@@ -501,7 +456,7 @@ def _warp_kernels(
 ) -> list[tuple[str, tuple[Relation, ...], KernelOp]]:
     """A kernel in the large tile where that costs no more than the small one, and one in the small tile: names, when
     they are preferred, kernels."""
-    large, small = (_tile_cost(request, tile, row, column) for tile in sizes)
+    large, small = (tile_cost(request, tile, row, column) for tile in sizes)
     cheaper = Relation(large, "<=", small)
     answer = compare_costs(cheaper, request.facts)
     made: list[tuple[str, tuple[Relation, ...], KernelOp]] = []
@@ -512,7 +467,9 @@ def _warp_kernels(
             continue
         prefers = (cheaper,) if answer is Answer.UNKNOWN and tile is sizes[0] else ()
         _consider(request, name, tile, CHEAPEST if tile is sizes[0] else LAST, None if suffix else prefers)
-        kernel = request.writer(name, tiles((tile.rows, tile.columns, _depth(request, tile)))).write_contraction()
+        kernel = request.writer(
+            name, tiles((tile.rows, tile.columns, step_depth(request.space, tile)))
+        ).write_contraction()
         made.append((name, prefers, kernel))
     return made
 
@@ -534,7 +491,7 @@ def _consider(
     `depth` the sum of each, where the product is cut."""
     dims, space = matrix_dims(request.space), request.space
     elements = [scalar_type(v.type) for v in space.contraction.ins]
-    step = _depth(request, tile)
+    step = step_depth(request.space, tile)
     step_bytes = step * (tile.rows + tile.columns) * element_bytes(elements[0])
     most = shared_limit(request.arch or "") // step_bytes
     slots = {"t": min(8, most), "w": min(4, most)}.get(name[0], min(8, most) if tile in _SPLITS else 1)
@@ -542,7 +499,7 @@ def _consider(
     accumulators = tile.accumulators if isinstance(tile, MatrixTile) else tile.rows * tile.columns // threads
     if count is None:
         row, column = (found[-1] if found else -1 for found in (dims.rows, dims.columns))
-        count = _tile_count(request, row, column, tile)
+        count = tile_count(request, row, column, tile)
     at_a_time = request.processors * (tile.blocks if isinstance(tile, SplitTile) else 1)
     if isinstance(tile, MatrixTile) and tile.cluster is not None:
         at_a_time //= tile_sizes.CLUSTER
@@ -587,62 +544,6 @@ def _consider_parts(
 _SPLITS = (tile_sizes.SPLIT_THIN, *tile_sizes.SPLIT_MATRIX)
 
 
-def _tile_cost(
-    request: Request,
-    tile: MatrixTile,
-    row: int,
-    column: int,
-    lines: Sequence[Expr] = (Expr.const(0), Expr.const(0)),
-    ragged: Expr | None = None,
-) -> Expr:
-    """What a step of the depth costs with a tile, in tenths of nanoseconds: rounds in which all processors compute one
-    each, times its own cost, or that of fetching its operands, whose `lines` cost so much, where it is more. The last
-    round may have few tiles, whose fetching costs as much less. `ragged` is 1 where no tensor map stores the results,
-    else 0."""
-    count, at_once = _tile_count(request, row, column, tile), request.processors
-    if tile.cluster is not None:
-        count, at_once = tile_sizes.CLUSTER * count, at_once // tile_sizes.CLUSTER * tile_sizes.CLUSTER
-    left, right = (n * line for n, line in zip(tile.fetched, lines, strict=True))
-    fetching = left + right
-    computing = Expr.const(10 * tile.cost)
-    if ragged is not None:
-        depth = request.space.extents[matrix_dims(request.space).depth[-1]]
-        computing = computing + 10 * ragged * floordiv(tile.ragged, smax(tile.depth, depth))
-    if fetching.constant is not None and fetching.constant <= 10 * tile.cost:
-        return ceildiv(count, at_once) * computing
-    rounds, rest = floordiv(count, at_once), mod(count, at_once)
-    last = smax(smin(rest, 1) * computing, floordiv(rest * fetching, at_once))
-    return rounds * smax(computing, fetching) + last
-
-
-def _is_ragged(request: Request) -> Expr:
-    """1 where rows of the first result begin at no multiple of 16 bytes, so that no tensor map stores them, else 0. Of
-    its strides all but that of rows are 1, as a tensor map asks for as well."""
-    result = request.outputs[0][1]
-    pitch = prod((s for s in result.strides if s.constant != 1), start=Expr.const(1)) if result.strides else None
-    bytes_ = (result.dims[-1] if pitch is None else pitch) * element_bytes(result.element)
-    return smin(1, mod(bytes_, tile_sizes.MAP_BYTES))
-
-
-def _line_cost(request: Request, number: int) -> Expr:
-    """What fetching 128 bytes of a row of an operand (of a column, where these are contiguous) costs, in tenths of
-    nanoseconds, by the largest power of two that divides the distance of rows.
-
-    Of its two strides one is 1 where a tensor map moves it, and counts for nothing here.
-    """
-    type_ = dict(request.inputs).get(request.space.contraction.ins[number])
-    cost = Expr.const(tile_sizes.LINE)
-    if not isinstance(type_, BufType) or type_.strides is None:
-        return cost
-    for axis in operand_axes(request.space, number, request.arch):
-        more = Expr.const(0)
-        for bytes_, whole in tile_sizes.LINE_ACROSS:
-            odd = mod(floordiv(type_.strides[axis], bytes_ // element_bytes(type_.element)), 2)
-            more = smax(more, (whole - tile_sizes.LINE) * odd)
-        cost = cost + more
-    return cost
-
-
 def _mapped_layouts(request: Request, alignment: int = tile_sizes.MAP_BYTES) -> list[tuple[str, tuple[Relation, ...]]]:
     """The layouts of the two operands that tensor maps can move, by name, with what they ask for; or of an alignment.
 
@@ -659,7 +560,13 @@ def _mapped_layouts(request: Request, alignment: int = tile_sizes.MAP_BYTES) -> 
         found = mapped_layouts(type_, request.bases.get(value, ""), axes, request.facts, alignment)
         choices.append([(LETTERS[axes.index(axis)], open_) for axis, open_ in found])
     found = [(a + b, tuple(dict.fromkeys((*left, *right)))) for a, left in choices[0] for b, right in choices[1]]
-    return [x for x in found if not all(_through_registers(request, n, x[0]) for n in range(2))]
+    return [x for x in found if not all(_through_registers(request, x[0]))]
+
+
+def _through_registers(request: Request, layout: str) -> list[bool]:
+    """For each operand whether it must go through registers where it lies as a layout says, by its letters."""
+    axes = [operand_axes(request.space, n, request.arch)[LETTERS.index(letter)] for n, letter in enumerate(layout)]
+    return [through_registers(request.space, n, axis, request.arch) for n, axis in enumerate(axes)]
 
 
 def _reduction(request: Request) -> list[Schedule]:

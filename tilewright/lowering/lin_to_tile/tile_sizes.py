@@ -80,6 +80,7 @@ MATRIX_CONTRACTIONS = (
     MatrixTile(128, 256, 100, ragged=118_000),
     MatrixTile(128, 256, 102, ragged=118_000, cluster="rows"),
     MatrixTile(128, 128, 104, ragged=39_000),
+    MatrixTile(128, 128, 106, ragged=39_000, cluster="rows"),
     MatrixTile(64, 128, 105, ragged=104_000),
     MatrixTile(64, 128, 118, ragged=104_000, cluster="rows"),
     MatrixTile(64, 64, 187, ragged=60_000),
