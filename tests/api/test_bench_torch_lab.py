@@ -105,7 +105,7 @@ def slow_and_quick(torch: NumpyTorch) -> Any:
         return launch
 
     ways = {"too large": launcher(-1), "slow": launcher(5e-3), "quick": launcher(1e-3)}
-    return SimpleNamespace(configurations=lambda bits: ways, version=lambda: "0.0")
+    return SimpleNamespace(configurations=lambda bits, tf32: ways, version=lambda: "0.0")
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def make_lab(monkeypatch: pytest.MonkeyPatch) -> Callable[..., TorchLab]:
     return make
 
 
-@pytest.mark.parametrize("dtype", ["bf16", "f16", "f32"])
+@pytest.mark.parametrize("dtype", ["bf16", "f16", "f32", "tf32"])
 def test_all_systems_agree(make_lab: Callable[..., TorchLab], dtype: str) -> None:
     item = Item("table", dtype, Shape(33, 24, 40))
     prepared = make_lab().prepare(item)
@@ -131,6 +131,15 @@ def test_all_systems_agree(make_lab: Callable[..., TorchLab], dtype: str) -> Non
     assert set(prepared.errors) == set(prepared.calls)
     assert prepared.notes == {"triton": "quick"}, "the configuration that took least time"
     assert prepared.compile_seconds > 0
+
+
+def test_torch_may_use_tf32_for_that_dtype_alone(make_lab: Callable[..., TorchLab]) -> None:
+    made = make_lab()
+    allowed: list[bool] = []
+    for dtype in ("tf32", "f32"):
+        made.prepare(Item("table", dtype, Shape(8, 8, 8)))
+        allowed.append(torch_lab.import_module("torch").backends.cuda.matmul.allow_tf32)
+    assert allowed == [True, False]
 
 
 def test_fused_against_plain_and_eager(make_lab: Callable[..., TorchLab]) -> None:

@@ -14,8 +14,10 @@ from tilewright.diagnostics import TilewrightError
 Mode = Literal["sustained", "burst", "cold"]
 """Back to back for as long as it takes; a short burst after an idle gap; single calls with the L2 cache flushed."""
 
-DTYPES: Final[dict[str, str]] = {"bf16": "bfloat16", "f16": "float16", "f32": "float32"}
+DTYPES: Final[dict[str, str]] = {"bf16": "bfloat16", "f16": "float16", "f32": "float32", "tf32": "float32"}
 """Name on the command line -> name of the front end (and of torch)."""
+TF32: Final = "tf32"
+"""The one whose tensors are float32 and whose products may be in tf32."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,10 @@ PANEL = 10
 """Blocks of a panel that is walked together."""
 
 
-def configurations(bits):
+def configurations(bits, tf32=False):
     """Name -> function (a, b, out) that queues the product on torch's current stream and returns `out`. The tensors are
     2-D, row-major, on the GPU. A configuration is compiled for the sizes of its first call, and again for others."""
+    del tf32  # none of f32, in tf32 or not
     return {f"{m}x{n}x{k} s{s} t{t}": _launcher(m, n, k, s, t) for m, n, k, s, t in CONFIGURATIONS.get(bits, ())}
 
 

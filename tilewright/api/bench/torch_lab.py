@@ -15,7 +15,7 @@ import tilewright as tw
 from tilewright.api.bench.lab import Prepared, Programs, reference_rows
 from tilewright.api.bench.measure import Call
 from tilewright.api.bench.records import OURS
-from tilewright.api.bench.shapes import DTYPES, Item, Shape
+from tilewright.api.bench.shapes import DTYPES, TF32, Item, Shape
 from tilewright.api.bench.torch_timer import TorchTimer
 from tilewright.diagnostics import TilewrightError
 from tilewright.runtime.cuda_driver import cuda_unavailable_reason
@@ -95,6 +95,7 @@ class TorchLab:
         """Each system called and compared; those that fail are left out, with a note."""
         torch, shape = self._torch, item.shape
         dtype = getattr(torch, DTYPES[item.dtype])
+        torch.backends.cuda.matmul.allow_tf32 = item.dtype == TF32
         generator = torch.Generator(device="cuda").manual_seed(shape.m * 31 + shape.n * 17 + shape.k)
         # Into gelu go values near 1: for large ones it is the identity or zero.
         scale = shape.k**-0.25 if item.set == "fused" else 1.0
@@ -137,7 +138,7 @@ class TorchLab:
         if self._cublas:
             found["cublas"] = {"": lambda out: torch.mm(a, b, out=out)}
         for peer, module in self._compiled.items():
-            if launchers := module.configurations(a.element_size() * 8):
+            if launchers := module.configurations(a.element_size() * 8, item.dtype == TF32):
                 found[peer] = {name: partial(launch, a, b) for name, launch in launchers.items()}
         return found
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, TensorType, f32
+from xdsl.dialects.builtin import TensorType
 
 from tilewright.dialects.assembly import int_array
 from tilewright.dialects.lin.shapes import scalar_type
@@ -18,7 +18,14 @@ from tilewright.lowering.host_variants import Serves, compare_costs, element_byt
 from tilewright.lowering.lin_to_tile import tile_sizes
 from tilewright.lowering.lin_to_tile.candidates import CHEAPEST, LAST, NEVER, Candidate
 from tilewright.lowering.lin_to_tile.group_space import GroupSpace, Kind
-from tilewright.lowering.lin_to_tile.repack import mapped_layouts, matrix_dims, operand_axes
+from tilewright.lowering.lin_to_tile.repack import (
+    mapped_layouts,
+    matrix_dims,
+    operand_axes,
+    step_depth,
+    suits_matrix_instructions,
+    through_registers,
+)
 from tilewright.lowering.lin_to_tile.request import Request, Schedule
 from tilewright.lowering.lin_to_tile.split import part_count, part_depth, write_split
 from tilewright.lowering.lin_to_tile.tile_costs import is_ragged, line_cost, named, tile_cost, tile_count
@@ -121,23 +128,14 @@ def _contraction(request: Request) -> list[Schedule]:
 
 
 def takes_matrix_instructions(space: GroupSpace, arch: str | None) -> bool:
-    """Whether a contraction may go to the matrix instructions of sm_90a: both operands are bf16 or f16, in tiles of
-    memory, sums are f32, and there are rows, columns and a depth."""
-    return arch == WARPGROUP_ARCH and _suits_matrix_instructions(space)
+    """Whether a contraction may go to the matrix instructions of sm_90a: both operands are bf16 or f16, or f32 that may
+    be tf32, in tiles of memory, sums are f32, and there are rows, columns and a depth."""
+    return arch == WARPGROUP_ARCH and suits_matrix_instructions(space)
 
 
 def takes_warp_instructions(space: GroupSpace, arch: str | None) -> bool:
     """The same for the matrix instructions of warps, which read operands wherever they lie."""
-    return multiplies_by_warps(arch) and _suits_matrix_instructions(space)
-
-
-def _suits_matrix_instructions(space: GroupSpace) -> bool:
-    contraction, dims = space.contraction, matrix_dims(space)
-    if not (dims.rows and dims.columns and dims.depth) or any(contraction.accesses):
-        return False
-    operands = {scalar_type(v.type) for v in contraction.ins}
-    accumulator = scalar_type(contraction.result.type)
-    return len(operands) == 1 and isinstance(operands.pop(), BFloat16Type | Float16Type) and accumulator == f32
+    return multiplies_by_warps(arch) and suits_matrix_instructions(space)
 
 
 def _matrix_contraction(
@@ -153,11 +151,33 @@ def _matrix_contraction(
     least then. What indices of 32 bits or contiguous rows of results do not serve goes to the first or the last of the
     tiles alone.
     """
-    space = request.space
-    mapped = tuple(dict.fromkeys(space.contraction.ins))
+    layouts: dict[bool, list[tuple[str, tuple[Relation, ...]]]] = {}
+    for layout in _mapped_layouts(request):
+        layouts.setdefault(_through_registers(request, layout[0])[1], []).append(layout)
+    return [
+        schedule
+        for turned, found in layouts.items()
+        for schedule in _matrix_tiles(request, tiles, rows, columns, found, turned=turned)
+    ]
+
+
+def _matrix_tiles(
+    request: Request,
+    tiles: Callable[[tuple[int, int, int]], dict[int, int]],
+    rows: Sequence[int],
+    columns: Sequence[int],
+    layouts: Sequence[tuple[str, tuple[Relation, ...]]],
+    *,
+    turned: bool,
+) -> list[Schedule]:
+    """The tiles for some layouts of the operands; `turned` ones have their rows along the product's columns."""
+    mapped = tuple(dict.fromkeys(request.space.contraction.ins))
     made: list[tuple[str, tuple[Relation, ...], KernelOp]] = []
     numbers: list[int] = []
     family, known = tile_sizes.MATRIX_CONTRACTIONS, (Expr.const(tile_sizes.LINE),) * 2
+    if turned:
+        alone = [tile for tile in family if tile.cluster is None]
+        family = tuple(replace(tile, rows=tile.columns, columns=tile.rows) for tile in alone)
     aligned = [tile_cost(request, tile, rows[-1], columns[-1], known) for tile in family]
     lines, lets = named(request, "line", tile_sizes.LINE, [line_cost(request, n) for n in range(2)])
     ragged = is_ragged(request)
@@ -174,14 +194,16 @@ def _matrix_contraction(
         if any(facts.prove(Relation(count, "<=", Expr.const(1))) is Answer.PROVED for count in counts):
             answers = [Answer.DISPROVED]  # a smaller tile is enough for everything
         wanted = [Relation(symbols[number], "<=", later) for later in symbols[number + 1 :]]
-        name = tile.name
+        name = tile.name + ("_turned" if turned else "")
         if Answer.DISPROVED in answers:
             _consider(request, name, tile, NEVER, None)
             continue
         prefers = tuple(r for r, a in zip(wanted, answers, strict=True) if a is not Answer.PROVED)
         said = tuple(Relation(aligned[number], "<=", later) for later in aligned[number + 1 :])
         _consider(request, name, tile, CHEAPEST if prefers else LAST, said if prefers else ())
-        kernel = request.writer(name, tiles((tile.rows, tile.columns, tile.depth))).write_contraction()
+        kernel = request.writer(
+            name, tiles((tile.rows, tile.columns, step_depth(request.space, tile)))
+        ).write_contraction()
         if tile.cluster is not None:
             along = rows[-1] if tile.cluster == "rows" else columns[-1]
             kernel.properties["cluster"] = int_array(
@@ -191,7 +213,6 @@ def _matrix_contraction(
         numbers.append(number)
         if not prefers:
             break
-    layouts = _mapped_layouts(request)
     if len(made) == 1:
         ((name, _, kernel),) = made
         return [Schedule(f"{name}_{layout}", when, kernel, (), mapped) for layout, when in layouts]
@@ -233,7 +254,7 @@ def _matrix_splits(request: Request) -> list[Schedule]:
     layouts = _mapped_layouts(request)
     if not layouts:
         return []
-    own, axes = request.space.operand_dims(request.space.contraction, 0), operand_axes(request.space, 0)
+    own, axes = request.space.operand_dims(request.space.contraction, 0), operand_axes(request.space, 0, request.arch)
     summed = {LETTERS[n] for n, axis in enumerate(axes) if own[axis] in request.space.reduced}
     along = [layout for layout in layouts if layout[0][0] in summed]
     found = _split(request, "thin", tile_sizes.SPLIT_THIN, along)
@@ -261,14 +282,15 @@ def _split(
     depth, row, column = space.extents[dims.depth[-1]], dims.rows[-1], dims.columns[-1]
     if tile is tile_sizes.SPLIT_THIN:
         row, column = column, row
-    value = part_count(tile_count(request, row, column, tile), depth, tile, request.processors)
+    fitted = replace(tile, depth=step_depth(request.space, tile))
+    value = part_count(tile_count(request, row, column, tile), depth, fitted, request.processors)
     matrix = tile is not tile_sizes.SPLIT_SMALL
     thin = facts.range(space.extents[row if tile.columns > tile.rows else column])[0]
     most = facts.range(value)[1]
     if most is not None and most < 2 and (not matrix or (thin is not None and thin > tile_sizes.SPLIT_THIN_UP_TO)):
         return []
-    parts, chunk = request.declare("parts", 1, 1), request.declare("part_depth", 0, tile.depth)
-    lets = ((parts, value), (chunk, part_depth(depth, Expr.symbol(parts), tile)))
+    parts, chunk = request.declare("parts", 1, 1), request.declare("part_depth", 0, fitted.depth)
+    lets = ((parts, value), (chunk, part_depth(depth, Expr.symbol(parts), fitted)))
     if matrix:
         prefers = _matrix_split_pays(request, tile, Expr.symbol(parts), Expr.symbol(chunk), row, column)
     else:
@@ -280,7 +302,15 @@ def _split(
         return []
     axes = [space.dims_of_value[space.contraction.result].index(d) for d in (row, column)]
     made = write_split(
-        f"{request.name}_{name}", space, request.inputs, request.outputs, tile, axes[0], axes[1], (parts, chunk), facts
+        f"{request.name}_{name}",
+        space,
+        request.inputs,
+        request.outputs,
+        fitted,
+        axes[0],
+        axes[1],
+        (parts, chunk),
+        facts,
     )
     if request.max_workspace is not None:
         room = prod(made.scratch.memory_dims, start=Expr.const(4))
@@ -304,10 +334,12 @@ def _matrix_split_pays(
     count = tile_count(request, row, column, tile)
     sums = prod((space.extents[d] for d in space.parallel), start=parts)
     cost = tile_sizes.SPLIT_LAUNCH + floordiv(sums, tile_sizes.SPLIT_RATE)
-    cost = cost + ceildiv(count * parts, request.processors) * tile.cost * ceildiv(chunk, tile.depth)
+    cost = cost + ceildiv(count * parts, request.processors) * tile.cost * ceildiv(
+        chunk, step_depth(request.space, tile)
+    )
     whole = tile_sizes.WHOLE
     without = ceildiv(tile_count(request, row, column, whole), request.processors) * whole.cost
-    pays = Relation(cost, "<=", without * ceildiv(depth, whole.depth))
+    pays = Relation(cost, "<=", without * ceildiv(depth, step_depth(request.space, whole)))
     if tile is tile_sizes.SPLIT_THIN:
         return [Relation(space.extents[column], "<=", Expr.const(tile.columns)), pays]
     wide = tile.columns > tile.rows
@@ -381,7 +413,9 @@ def _warp_kernels(
             continue
         prefers = (cheaper,) if answer is Answer.UNKNOWN and tile is sizes[0] else ()
         _consider(request, name, tile, CHEAPEST if tile is sizes[0] else LAST, None if suffix else prefers)
-        kernel = request.writer(name, tiles((tile.rows, tile.columns, tile.depth))).write_contraction()
+        kernel = request.writer(
+            name, tiles((tile.rows, tile.columns, step_depth(request.space, tile)))
+        ).write_contraction()
         made.append((name, prefers, kernel))
     return made
 
@@ -403,7 +437,8 @@ def _consider(
     `depth` the sum of each, where the product is cut."""
     dims, space = matrix_dims(request.space), request.space
     elements = [scalar_type(v.type) for v in space.contraction.ins]
-    step_bytes = tile.depth * (tile.rows + tile.columns) * element_bytes(elements[0])
+    step = step_depth(request.space, tile)
+    step_bytes = step * (tile.rows + tile.columns) * element_bytes(elements[0])
     most = shared_limit(request.arch or "") // step_bytes
     slots = {"t": min(8, most), "w": min(4, most)}.get(name[0], min(8, most) if tile in _SPLITS else 1)
     threads = 128 * min(2, tile.rows // 64) if tile in _SPLITS else 256
@@ -416,9 +451,9 @@ def _consider(
         at_a_time //= tile_sizes.CLUSTER
     if depth is None:
         depth = space.extents[dims.depth[-1]] if dims.depth else Expr.const(1)
-    steps = prod((space.extents[d] for d in dims.depth[:-1]), start=ceildiv(depth, tile.depth))
+    steps = prod((space.extents[d] for d in dims.depth[:-1]), start=ceildiv(depth, step))
     made = Candidate(
-        name, (tile.rows, tile.columns, tile.depth), step_bytes, slots, accumulators, ceildiv(count, at_a_time), steps,
+        name, (tile.rows, tile.columns, step), step_bytes, slots, accumulators, ceildiv(count, at_a_time), steps,
         tile.cost, verdict, None if prefers is None else tuple(prefers), Expr.const(0) + beside, beside_text, lets,
     )  # fmt: skip
     request.candidates.add(made)
@@ -467,10 +502,17 @@ def _mapped_layouts(request: Request, alignment: int = tile_sizes.MAP_BYTES) -> 
         type_ = types.get(value)
         if not isinstance(type_, BufType) or type_.strides is None or contraction.accesses[number] is not None:
             return []
-        axes = operand_axes(request.space, number)
+        axes = operand_axes(request.space, number, request.arch)
         found = mapped_layouts(type_, request.bases.get(value, ""), axes, request.facts, alignment)
         choices.append([(LETTERS[axes.index(axis)], open_) for axis, open_ in found])
-    return [(a + b, tuple(dict.fromkeys((*left, *right)))) for a, left in choices[0] for b, right in choices[1]]
+    found = [(a + b, tuple(dict.fromkeys((*left, *right)))) for a, left in choices[0] for b, right in choices[1]]
+    return [x for x in found if not all(_through_registers(request, x[0]))]
+
+
+def _through_registers(request: Request, layout: str) -> list[bool]:
+    """For each operand whether it must go through registers where it lies as a layout says, by its letters."""
+    axes = [operand_axes(request.space, n, request.arch)[LETTERS.index(letter)] for n, letter in enumerate(layout)]
+    return [through_registers(request.space, n, axis, request.arch) for n, axis in enumerate(axes)]
 
 
 def _reduction(request: Request) -> list[Schedule]:
