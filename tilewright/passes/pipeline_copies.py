@@ -68,7 +68,7 @@ class PipelineCopiesPass(TilewrightPass):
                     self._pipeline(kernel, mma, scopes)
                 elif inst == "mma.sync":
                     self._fill_ahead(kernel, mma, scopes)
-                else:
+                elif kernel.mapped is None:
                     self._load_ahead(kernel, mma)
 
     def _pipeline(self, kernel: KernelOp, mma: MmaOp, scopes: KernelScopes) -> None:

@@ -36,7 +36,8 @@ def test_each_pass_preserves(name: str) -> None:
 @pytest.mark.parametrize("sizes", [{"M": 5, "N": 7, "K": 9}, {"M": 64, "N": 65, "K": 64}])
 def test_what_no_tensor_map_can_move_is_left_to_the_threads(sizes: dict[str, int]) -> None:
     matrix = Matrix(PRODUCTS["plain"].build())
-    assert not matrix.check(sizes) & set(MATRIX)
+    # Copies run ahead there, too, through registers.
+    assert matrix.check(sizes) & set(MATRIX) == {"pipeline-copies"}
     (declined,) = {r.message for r in matrix.remarks if r.pass_name == "choose-mma"}
     assert declined == "multiply-adds of threads: the left operand: no dim of stride 1 for certain"
 

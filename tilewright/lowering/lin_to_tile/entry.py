@@ -30,7 +30,7 @@ from tilewright.dialects.sym import (
 from tilewright.dialects.sym.analysis import declared_symbols, module_facts
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType, buf_type, strided
-from tilewright.lowering.host_plan import CHOOSES, WIDENS, WIDTHS
+from tilewright.lowering.host_plan import CHOOSES, SERVES, WIDENS
 from tilewright.lowering.host_variants import element_bytes
 from tilewright.lowering.lin_to_tile.candidates import Candidates
 from tilewright.lowering.lin_to_tile.group_space import GroupSpace, Kind, analyse
@@ -46,7 +46,8 @@ from tilewright.lowering.lin_to_tile.repack import (
     sum_axis,
     worth_copying,
 )
-from tilewright.lowering.lin_to_tile.schedules import Request, Schedule, schedules, takes_matrix_instructions
+from tilewright.lowering.lin_to_tile.request import Request, Schedule
+from tilewright.lowering.lin_to_tile.schedules import schedules, takes_matrix_instructions
 from tilewright.lowering.lin_to_tile.split import Split
 from tilewright.lowering.lin_to_tile.tile_sizes import MAP_BYTES, ROW_BYTES
 from tilewright.lowering.targets.limits import Limits
@@ -445,8 +446,8 @@ class EntryLowering:
             if schedule.mapped or schedule.plain:
                 others = [n for n, v in enumerate(read) if v not in schedule.mapped and not schedule.plain]
                 launch.attributes[WIDENS] = ArrayAttr([i64_attr(n) for n in others])
-            if schedule.widths is not None:
-                launch.attributes[WIDTHS] = ArrayAttr([i64_attr(n) for n in schedule.widths])
+            if schedule.serves is not None:
+                launch.attributes[SERVES] = StringAttr(schedule.serves)
             bodies.append([launch])
         if len(found) == 1:
             return bodies[0][0]

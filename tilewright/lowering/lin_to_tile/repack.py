@@ -241,7 +241,7 @@ def paired_kernel(name: str, operands: Sequence[tuple[SSAValue, BufType, AllocOp
         mine = smin(1, first + down * across - here) if n == 0 else smin(1, here - first + 1)
         with build.loop(mine, 1, "once", where={"i": number}):
             row = floordiv(here - first, smax(1, across))
-            where = {"i": number}
+            where: dict[str, SSAValue] = {"i": number}
             at = [
                 build.expression(rows * row, where, "o0"),
                 build.expression(columns * (here - first - row * across), where, "o1"),

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import prod
 
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Attribute, Operation, SSAValue
 
-from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.assembly import int_array
 from tilewright.dialects.lin.shapes import scalar_type
-from tilewright.dialects.sym import Expr, Facts, Relation, ceildiv, floordiv, smax
+from tilewright.dialects.sym import Expr, Relation, ceildiv, floordiv, smax
 from tilewright.dialects.sym.prove import Answer
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType
-from tilewright.lowering.host_variants import compare_costs, element_bytes
+from tilewright.lowering.host_variants import Serves, compare_costs, element_bytes
 from tilewright.lowering.lin_to_tile import tile_sizes
-from tilewright.lowering.lin_to_tile.candidates import CHEAPEST, LAST, NEVER, Candidate, Candidates
+from tilewright.lowering.lin_to_tile.candidates import CHEAPEST, LAST, NEVER, Candidate
 from tilewright.lowering.lin_to_tile.group_space import GroupSpace, Kind
-from tilewright.lowering.lin_to_tile.kernel_writer import KernelWriter
 from tilewright.lowering.lin_to_tile.repack import (
     mapped_layouts,
     matrix_dims,
@@ -29,80 +26,15 @@ from tilewright.lowering.lin_to_tile.repack import (
     suits_matrix_instructions,
     through_registers,
 )
-from tilewright.lowering.lin_to_tile.split import Split, part_count, part_depth, write_split
+from tilewright.lowering.lin_to_tile.request import Request, Schedule
+from tilewright.lowering.lin_to_tile.split import part_count, part_depth, write_split
 from tilewright.lowering.lin_to_tile.tile_costs import is_ragged, line_cost, named, tile_cost, tile_count
-from tilewright.lowering.lin_to_tile.tile_sizes import Bound, MatrixTile, SplitTile
-from tilewright.lowering.targets.limits import Limits
+from tilewright.lowering.lin_to_tile.tile_sizes import MatrixTile, SplitTile
 from tilewright.passes.allocate_shared import shared_limit
 from tilewright.passes.choose_mma import WARPGROUP_ARCH, multiplies_by_warps
 
 LETTERS = "ntuvwxyz"
 """Names of layouts, by the dim along which an operand is contiguous, the last one first."""
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """A kernel and when it is chosen; no relations for the one that always serves."""
-
-    name: str
-    when: tuple[Relation, ...]
-    kernel: KernelOp
-    prefers: tuple[Relation, ...] = ()
-    """Relations that only choose: they hold too when it runs, but its code does not rely on them."""
-    mapped: tuple[SSAValue, ...] = ()
-    """Inputs that tensor maps move, whose accesses no variant can widen."""
-    split: Split | None = None
-    """Two kernels in place of one, `kernel` being the first."""
-    lets: tuple[tuple[str, Expr], ...] = ()
-    """Symbols that the plan computes before it chooses, with their values."""
-    widths: tuple[int, ...] | None = None
-    """The index widths that it has variants of; None for all."""
-    plain: bool = False
-    """Whether no variant widens its accesses: for what others leave, which is seldom aligned."""
-
-
-@dataclass(frozen=True)
-class Request:
-    """What a group's kernels are made from: its space, values with kernel argument types, what is known of sizes."""
-
-    name: str
-    space: GroupSpace
-    inputs: Sequence[tuple[SSAValue, Attribute]]
-    outputs: Sequence[tuple[SSAValue, BufType]]
-    facts: Facts
-    given: tuple[int, ...]
-    origin: Operation
-    """What the group was made from: where remarks point."""
-    arch: str | None = None
-    bases: Mapping[SSAValue, str] = field(default_factory=dict[SSAValue, str])
-    """The symbol of an input's or output's base address, where it has one."""
-    declare: Callable[[str, int, int], str] | None = None
-    """Declares a symbol that the plan computes: wanted name, least value, divisor. Without it nothing is split."""
-    max_workspace: int | None = None
-    """Bytes of scratch that a schedule may take; None for any number."""
-    processors: int = Limits.processors
-    """Those of the device, which compute a tile each at a time."""
-    candidates: Candidates = field(default_factory=Candidates)
-    """What is to be said of the tiles that a product chooses among."""
-
-    def extent(self, dim: int) -> Bound:
-        """What is known of a group dim's size."""
-        return self.facts.range(self.space.extents[dim])[1]
-
-    def writer(self, suffix: str, tiles: dict[int, int]) -> KernelWriter:
-        """A writer for one kernel of the group."""
-        name = f"{self.name}_{suffix}" if suffix else self.name
-        return KernelWriter(name, self.space, self.inputs, self.outputs, tiles)
-
-    def override(self, tiles: dict[int, int]) -> dict[int, int]:
-        """`tiles` with the sizes that the user gave, in the order parallel dims then reduced dims."""
-        order = [*self.space.parallel, *sorted(self.space.reduced)]
-        if self.given and len(self.given) > len(order):
-            raise TilewrightError(f"expected at most {len(order)} tile sizes, got {len(self.given)}")
-        for size in self.given:
-            if size < 1 or size & (size - 1):
-                raise TilewrightError(f"expected tile sizes that are powers of two, got {size}")
-        return {**tiles, **dict(zip(order, self.given, strict=False))}
 
 
 def schedules(request: Request) -> list[Schedule]:
@@ -215,8 +147,9 @@ def _matrix_contraction(
     """Tiles for matrix instructions, for operands that tensor maps can move, contiguous along either of their dims.
 
     For each layout of the operands the first tile is taken that costs no more than any after it; remarks say it of
-    tensors whose rows are aligned. What indices of 32 bits or contiguous rows of results do not serve goes to the first
-    or the last of the tiles alone.
+    tensors whose rows are aligned. Where results have rows that begin anywhere, clusters are left out, which never cost
+    least then. What indices of 32 bits or contiguous rows of results do not serve goes to the first or the last of the
+    tiles alone.
     """
     layouts: dict[bool, list[tuple[str, tuple[Relation, ...]]]] = {}
     for layout in _mapped_layouts(request):
@@ -243,8 +176,7 @@ def _matrix_tiles(
     numbers: list[int] = []
     family, known = tile_sizes.MATRIX_CONTRACTIONS, (Expr.const(tile_sizes.LINE),) * 2
     if turned:
-        alone = [tile for tile in family if tile.cluster is None]
-        family = tuple(replace(tile, rows=tile.columns, columns=tile.rows) for tile in alone)
+        family = tuple(replace(t, rows=t.columns, columns=t.rows) for t in family if t.cluster is None)
     aligned = [tile_cost(request, tile, rows[-1], columns[-1], known) for tile in family]
     lines, lets = named(request, "line", tile_sizes.LINE, [line_cost(request, n) for n in range(2)])
     ragged = is_ragged(request)
@@ -285,6 +217,19 @@ def _matrix_tiles(
         return [Schedule(f"{name}_{layout}", when, kernel, (), mapped) for layout, when in layouts]
     largest = (Relation(symbols[numbers[0]], "<=", symbols[numbers[-1]]),)
     wide = [(made[0][0], largest, made[0][2]), made[-1]]
+    in_clusters = {symbols[n] for n in numbers if family[n].cluster is not None}
+    alone = [
+        (name, tuple(r for r in prefers if r.rhs not in in_clusters), kernel)
+        for number, (name, prefers, kernel) in zip(numbers, made, strict=True)
+        if family[number].cluster is None
+    ]
+    if family[numbers[-1]].cluster is not None:
+        alone = made  # nothing else always serves
+    passes: tuple[tuple[Serves, str, list[tuple[str, tuple[Relation, ...], KernelOp]]], ...] = (
+        ("aligned", "", made),
+        ("rows", "_any", alone),
+        ("wide", "_wide", wide),
+    )
     return [
         Schedule(
             f"{name}_{layout}{suffix}",
@@ -293,10 +238,10 @@ def _matrix_tiles(
             prefers,
             mapped,
             lets=lets,
-            widths=widths,
-            plain=bool(suffix) and not prefers,
+            serves=serves,
+            plain=serves == "wide" and not prefers,
         )
-        for suffix, widths, chosen in (("", (32,), made), ("_wide", (64,), wide))
+        for serves, suffix, chosen in passes
         for layout, when in layouts
         for name, prefers, kernel in chosen
     ]

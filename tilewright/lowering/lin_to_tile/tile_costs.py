@@ -14,7 +14,7 @@ from tilewright.lowering.lin_to_tile.repack import matrix_dims, operand_axes
 from tilewright.lowering.lin_to_tile.tile_sizes import MatrixTile, SplitTile
 
 if TYPE_CHECKING:
-    from tilewright.lowering.lin_to_tile.schedules import Request
+    from tilewright.lowering.lin_to_tile.request import Request
 
 
 def tile_count(request: Request, row: int, column: int, tile: MatrixTile | SplitTile) -> Expr:
