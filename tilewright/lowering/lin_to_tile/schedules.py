@@ -176,8 +176,7 @@ def _matrix_tiles(
     numbers: list[int] = []
     family, known = tile_sizes.MATRIX_CONTRACTIONS, (Expr.const(tile_sizes.LINE),) * 2
     if turned:
-        alone = [tile for tile in family if tile.cluster is None]
-        family = tuple(replace(tile, rows=tile.columns, columns=tile.rows) for tile in alone)
+        family = tuple(replace(t, rows=t.columns, columns=t.rows) for t in family if t.cluster is None)
     aligned = [tile_cost(request, tile, rows[-1], columns[-1], known) for tile in family]
     lines, lets = named(request, "line", tile_sizes.LINE, [line_cost(request, n) for n in range(2)])
     ragged = is_ragged(request)
