@@ -31,6 +31,8 @@ from tilewright.dialects.tile.types import BufType, buf_type, strided
 from tilewright.lowering.host_plan import CHOOSES, WIDENS
 from tilewright.lowering.host_variants import element_bytes
 from tilewright.lowering.lin_to_tile.group_space import GroupSpace, Kind, analyse
+from tilewright.lowering.lin_to_tile.reduced_schedules import ReducedLowering, dispatch
+from tilewright.lowering.lin_to_tile.reduced_space import ReducedContraction, reduced_contraction
 from tilewright.lowering.lin_to_tile.repack import (
     copy_kernel,
     mapped_layouts,
@@ -173,10 +175,15 @@ class EntryLowering:
             outer = {a: self.resolve(v) for a, v in zip(op.body.block.args, op.ins, strict=True)}
         inside = {g.result for g in generics}
         space = analyse(generics, [v for v in dict.fromkeys(yielded) if v in inside])
-        if space.kind is Kind.UNSUPPORTED or any(v not in inside for v in yielded) or len(set(yielded)) < len(yielded):
+        named, name = dict(zip(yielded, results, strict=True)), f"{self.function.sym_name.data}_{number}"
+        odd = any(v not in inside for v in yielded) or len(named) < len(yielded)
+        reduced = reduced_contraction(space) if space.kind is Kind.UNSUPPORTED and not odd else None
+        if reduced is not None:
+            self.emit_reduced(op, reduced, outer, named, name)
+        elif space.kind is Kind.UNSUPPORTED or odd:
             self.lower_separately(op, generics, outer, yielded, results, number)
-            return
-        self.emit(op, space, outer, dict(zip(yielded, results, strict=True)), f"{self.function.sym_name.data}_{number}")
+        else:
+            self.emit(op, space, outer, named, name)
 
     def lower_separately(
         self,
@@ -228,6 +235,54 @@ class EntryLowering:
         name: str,
     ) -> None:
         """Kernels for a space, whose values `outer` (read) and `results` (written) map to values of the function."""
+        request, stored = self.request(op, space, outer, results, name)
+        used = [v for v, _ in request.inputs]
+        # The order of the kernel's arguments: buffers read, buffers written, scalars.
+        buffers, scalars = [v for v in used if is_tensor(v)], [v for v in used if not is_tensor(v)]
+        read = [*buffers, *results.values(), *scalars]
+        arguments = [stored[v] if v in stored else self.storage[outer.get(v, v)] for v in read]
+        found = schedules(request)
+        for kernel in dict.fromkeys(schedule.kernel for schedule in found if schedule.split is None):
+            self.take_kernel(kernel, op, arguments)
+        at = dict(zip(read, arguments, strict=True))
+        at |= {inner: self.storage[value] for inner, value in results.items()}
+        for split in dict.fromkeys(schedule.split for schedule in found):
+            if split is not None:
+                self.take_kernel(split.first, op, [*(at[v] for v in split.read_first), split.scratch.res])
+                self.take_kernel(split.second, op, [split.scratch.res, *(at[v] for v in split.read_second)])
+        for symbol, value in dict.fromkeys(let for schedule in found for let in schedule.lets):
+            self.body.add_op(host.LetOp(symbol, value))
+        self.body.add_op(self.launch(found, arguments, read, at))
+
+    def emit_reduced(
+        self,
+        op: Operation,
+        reduced: ReducedContraction,
+        outer: dict[SSAValue, SSAValue],
+        results: dict[SSAValue, SSAValue],
+        name: str,
+    ) -> None:
+        """The same for a contraction whose result is reduced."""
+        request, stored = self.request(op, reduced.space, outer, results, name)
+        at = {v: stored[v] if v in stored else outer[v] for v, _ in request.inputs}
+        at |= {inner: self.storage[value] for inner, value in results.items()}
+        lowering = ReducedLowering(request, reduced, at, lambda kernel, values: self.take_kernel(kernel, op, values))
+        cases, lets = lowering.cases()
+        for symbol, value in lets:
+            self.body.add_op(host.LetOp(symbol, value))
+        for each in dispatch(cases):
+            self.body.add_op(each)
+
+    def request(
+        self,
+        op: Operation,
+        space: GroupSpace,
+        outer: dict[SSAValue, SSAValue],
+        results: dict[SSAValue, SSAValue],
+        name: str,
+    ) -> tuple[Request, dict[SSAValue, SSAValue]]:
+        """What the kernels of a space are made from, with its operands aligned and its results placed; and where each
+        tensor that it reads is."""
         used = [v for v in outer if any(v in g.ins for g in space.generics)]
         stored = {v: self.storage[outer[v]] for v in used if is_tensor(v)}
         layouts = {v: self.layout[outer[v]] for v in stored}
@@ -251,22 +306,7 @@ class EntryLowering:
             lambda wanted, least, divisor: self.declare(wanted, "host", least, divisor),
             self.max_workspace,
         )
-        # The order of the kernel's arguments: buffers read, buffers written, scalars.
-        buffers, scalars = [v for v in used if is_tensor(v)], [v for v in used if not is_tensor(v)]
-        read = [*buffers, *results.values(), *scalars]
-        arguments = [stored[v] if v in stored else self.storage[outer.get(v, v)] for v in read]
-        found = schedules(request)
-        for kernel in dict.fromkeys(schedule.kernel for schedule in found if schedule.split is None):
-            self.take_kernel(kernel, op, arguments)
-        at = dict(zip(read, arguments, strict=True))
-        at |= {inner: self.storage[value] for inner, value in results.items()}
-        for split in dict.fromkeys(schedule.split for schedule in found):
-            if split is not None:
-                self.take_kernel(split.first, op, [*(at[v] for v in split.read_first), split.scratch.res])
-                self.take_kernel(split.second, op, [split.scratch.res, *(at[v] for v in split.read_second)])
-        for symbol, value in dict.fromkeys(let for schedule in found for let in schedule.lets):
-            self.body.add_op(host.LetOp(symbol, value))
-        self.body.add_op(self.launch(found, arguments, read, at))
+        return request, stored
 
     def align_operands(
         self,

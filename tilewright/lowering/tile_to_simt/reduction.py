@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, RegsLoadOp, RegsStoreOp, StoreOp
+from tilewright.dialects.simt.mbarriers import NamedBarrierOp
 from tilewright.dialects.simt.sync import BarrierOp, ShuffleOp
 from tilewright.dialects.simt.types import regs_type
 from tilewright.dialects.tile.compute import ReduceOp
@@ -184,6 +185,12 @@ class _Reduction:
             index = builder.add_int(builder.add_int(index, first), builder.mul_int(place, by))
         return index
 
+    def barrier(self) -> None:
+        """Wait for the threads that take part: the block, or those of a role, at a barrier that no channel has."""
+        in_role = self.kernel.scope != "block"
+        number, threads = len(self.kernel.channels) + 1, self.builder.threads
+        self.builder.add(NamedBarrierOp(number, threads) if in_role else BarrierOp())
+
     def across_warps(self, scratch: SSAValue, partial: SSAValue) -> None:
         """Exchange the warps' partial results through shared memory and finish each target element.
 
@@ -201,12 +208,12 @@ class _Reduction:
         writers = [(self.spread[d], self.size(d)) for d in self.target_dims()]
         writers += [(DimDistribution(2, bit, 1), 2) for bit in high]
         mask = first_copy(builder, writers)
-        builder.add(BarrierOp())
+        self.barrier()
         with ExitStack() as loops:
             locals_ = self.each(loops, self.target_dims(), places=True)
             indices = register_indices(builder, op.target_map, locals_)
             builder.add(StoreOp(partial, indices, scratch, self.scratch_index(number, locals_), 1, mask))
-        builder.add(BarrierOp())
+        self.barrier()
         with ExitStack() as loops:
             locals_ = self.each(loops, self.target_dims(), places=True)
             indices = register_indices(builder, op.target_map, locals_)
