@@ -108,7 +108,7 @@ def _families() -> Iterator[Family]:
             )
     for name, case in CASES.items():
         yield of_module(name, lambda c=case: build_module(c.build()))
-    for name in ("batched", "wide_result"):
+    for name in ("batched", "wide_result", "row_sums", "column_max"):
         yield of_module(f"warps_{name}", lambda p=PRODUCTS[name]: build_module(p.build()))
     for dtype in ("float32", "float16", "bfloat16", "int32"):
         yield of_module(f"add_{dtype}", lambda t=dtype: build_module(_add(t)))
