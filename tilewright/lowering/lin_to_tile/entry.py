@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from xdsl.dialects import func
@@ -17,6 +17,7 @@ from tilewright.dialects.lin.group import GroupOp
 from tilewright.dialects.lin.shapes import as_tensor
 from tilewright.dialects.lin.shapes import is_tensor as is_tensor_type
 from tilewright.dialects.sym import (
+    Answer,
     CastOp,
     Expr,
     Facts,
@@ -226,6 +227,14 @@ class EntryLowering:
         self.storage[value] = op.res
         self.layout[value] = buf_type(sizes, type_.element_type, "global", strided(op.strides))
 
+    def written(self, space: GroupSpace, value: SSAValue) -> BufType:
+        """The memory of a result as its kernel sees it. An elementwise kernel sees rows of scratch with their padding:
+        so it writes whole words, and what they hold past the end of a row nobody reads."""
+        alloc, layout = self.storage[value].owner, self.layout[value]
+        if space.kind is not Kind.ELEMENTWISE or not isinstance(alloc, host.AllocOp) or alloc.row_multiple == 1:
+            return layout
+        return buf_type(alloc.memory_dims, layout.element, "global", layout.layout)
+
     def emit(
         self,
         op: Operation,
@@ -242,6 +251,8 @@ class EntryLowering:
         read = [*buffers, *results.values(), *scalars]
         arguments = [stored[v] if v in stored else self.storage[outer.get(v, v)] for v in read]
         found = schedules(request)
+        if space.kind is Kind.ELEMENTWISE and any(t.dims != self.layout[results[v]].dims for v, t in request.outputs):
+            found = self.by_rows(request, found)
         for kernel in dict.fromkeys(schedule.kernel for schedule in found if schedule.split is None):
             self.take_kernel(kernel, op, arguments)
         at = dict(zip(read, arguments, strict=True))
@@ -253,6 +264,19 @@ class EntryLowering:
         for symbol, value in dict.fromkeys(let for schedule in found for let in schedule.lets):
             self.body.add_op(host.LetOp(symbol, value))
         self.body.add_op(self.launch(found, arguments, read, at))
+
+    def by_rows(self, request: Request, found: Sequence[Schedule]) -> list[Schedule]:
+        """For the operand of a product, which is written into padded rows: first the same kernel for inputs whose rows
+        are contiguous, wherever they begin, so that it reads them in words too."""
+        strides = [t.strides[-1] for _, t in request.inputs if isinstance(t, BufType) and t.strides]
+        asked = dict.fromkeys(Relation(stride, "==", Expr.const(1)) for stride in strides)
+        answers = [self.facts.prove(r) for r in asked]
+        text = "made once, in rows that tensor maps can move: each element is needed by many tiles of the product"
+        remark(request.origin, "lin-to-tile", text)
+        if Answer.DISPROVED in answers or all(a is Answer.PROVED for a in answers):
+            return list(found)
+        when = tuple(r for r, a in zip(asked, answers, strict=True) if a is not Answer.PROVED)
+        return [replace(found[0], name="rows", when=when), *found]
 
     def emit_reduced(
         self,
@@ -286,12 +310,13 @@ class EntryLowering:
         used = [v for v in outer if any(v in g.ins for g in space.generics)]
         stored = {v: self.storage[outer[v]] for v in used if is_tensor(v)}
         layouts = {v: self.layout[outer[v]] for v in stored}
-        if space.kind is Kind.CONTRACTION and not self.given_tiles and takes_matrix_instructions(space, self.arch):
+        given = space.kind is Kind.CONTRACTION and all(v in stored for v in space.contraction.ins)
+        if given and not self.given_tiles and takes_matrix_instructions(space, self.arch):
             self.align_operands(op, space, stored, layouts, name)
         inputs = [(v, layouts.get(v, v.type)) for v in used]
         for value in results.values():
             self.place(value)
-        outputs = [(inner, self.layout[value]) for inner, value in results.items()]
+        outputs = [(inner, self.written(space, value)) for inner, value in results.items()]
         bases = {v: self.base.get(stored[v], "") for v in stored}
         request = Request(
             name,
