@@ -22,9 +22,8 @@ from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType, buf_type, strided
 from tilewright.lowering.host_plan import CHOOSES, WIDENS
 from tilewright.lowering.host_variants import element_bytes
-from tilewright.lowering.lin_to_tile.group_space import analyse
 from tilewright.lowering.lin_to_tile.kernel_writer import KernelWriter
-from tilewright.lowering.lin_to_tile.reduced_space import ReducedContraction
+from tilewright.lowering.lin_to_tile.reduced_space import ReducedContraction, reducing_space
 from tilewright.lowering.lin_to_tile.schedules import Request, Schedule, schedules
 from tilewright.lowering.lin_to_tile.tile_reducer import Finish, Partial, TileReducer, finishing_kernels
 from tilewright.passes.remarks import collecting_remarks, remark
@@ -183,7 +182,9 @@ class ReducedLowering:
         """The reductions as kernels of their own, made once, with the values of the group that they take."""
         types, known = dict(self.request.outputs), dict(self.request.inputs)
         for number, family in enumerate(self.reduced.families if not self.apart else ()):
-            space = analyse([*family.reductions, *family.after], family.results)
+            whole = self.reduced.space
+            dims = {g: whole.dims_of_generic[g] for g in (*family.reductions, *family.after)}
+            space = reducing_space(dims, dict(enumerate(whole.extents)), family.results)
             read = [v for v in {**known, **stored} if any(v in g.ins for g in space.generics)]
             inputs = [(v, stored.get(v, known.get(v, v.type))) for v in read]
             request = replace(

@@ -5,12 +5,13 @@ The kernel of such a group walks the space of the contraction alone; each reduct
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
 from tilewright.dialects.lin.generic import GenericOp
+from tilewright.dialects.sym import Expr
 from tilewright.lowering.lin_to_tile.group_space import GroupSpace, Kind
 from tilewright.passes.grouping import combines_exactly
 
@@ -119,3 +120,18 @@ def _family(
     following = tuple(g for g in after if homes[g.result] == kept)
     made = {g.result for g in (*own, *following)}
     return Family(kept, own, following, tuple(v for v in space.results if v in made))
+
+
+def reducing_space(
+    dims: Mapping[GenericOp, tuple[int, ...]], extents: Mapping[int, Expr], results: Sequence[SSAValue]
+) -> GroupSpace:
+    """The space of reductions over the same dims and what follows them. `dims` names the dims of each generic, which
+    `extents` has the sizes of, by any numbers: reductions meet even where they read different values."""
+    used = sorted({d for own in dims.values() for d in own})
+    number = {d: n for n, d in enumerate(used)}
+    space = GroupSpace(list(dims), list(results), [extents[d] for d in used], kind=Kind.REDUCTION)
+    for generic, own in dims.items():
+        space.dims_of_generic[generic] = tuple(number[d] for d in own)
+        space.dims_of_value[generic.result] = tuple(number[own[d]] for d in generic.out_map)
+    space.reduced = frozenset(space.dims_of_generic[g][d] for g in dims for d in g.reduction_dims)
+    return space

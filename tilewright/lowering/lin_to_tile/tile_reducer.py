@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, SSAValue
 
 from tilewright.dialects.host.ops import AllocOp
 from tilewright.dialects.lin.generic import GenericOp
-from tilewright.dialects.sym import Answer, Expr, Facts, Relation, ceildiv
+from tilewright.dialects.sym import Answer, Expr, Facts, Relation, ceildiv, dims_of
 from tilewright.dialects.sym.attributes import symbolic_tensor
 from tilewright.dialects.tile.compute import ReduceOp
 from tilewright.dialects.tile.iteration import BROADCAST
@@ -24,9 +24,9 @@ from tilewright.dialects.tile.types import BufType, buf_type, strided
 from tilewright.lowering.host_variants import element_bytes
 from tilewright.lowering.lin_to_tile import tile_sizes
 from tilewright.lowering.lin_to_tile.builder import identity_attribute
-from tilewright.lowering.lin_to_tile.group_space import analyse
+from tilewright.lowering.lin_to_tile.group_space import GroupSpace
 from tilewright.lowering.lin_to_tile.kernel_writer import KernelWriter
-from tilewright.lowering.lin_to_tile.reduced_space import Family, ReducedContraction
+from tilewright.lowering.lin_to_tile.reduced_space import Family, ReducedContraction, reducing_space
 
 PITCH = 16
 """Bytes that rows of partial results are a multiple of: the widest access of a thread."""
@@ -145,7 +145,7 @@ def finishing_kernels(
         if family not in writer.whole:
             name = f"{writer.kernel.sym_name.data}_combine{number}"
             partials = tuple(writer.partials[g] for g in family.reductions)
-            found.append(_finish(name, family, partials, inputs, outputs, facts))
+            found.append(_finish(name, writer.space, family, partials, inputs, outputs, facts))
     return found
 
 
@@ -172,6 +172,7 @@ def _partial(reduced: ReducedContraction, generic: GenericOp, tiles: dict[int, i
 
 def _finish(
     name: str,
+    whole: GroupSpace,
     family: Family,
     partials: Sequence[Partial],
     inputs: Sequence[tuple[SSAValue, Attribute]],
@@ -179,7 +180,8 @@ def _finish(
     facts: Facts,
 ) -> Finish:
     renamed: dict[SSAValue, SSAValue] = {}
-    generics: list[GenericOp] = []
+    dims: dict[GenericOp, tuple[int, ...]] = {}
+    extents = dict(enumerate(whole.extents))
     for partial in partials:
         old, rank = partial.reduction, partial.scratch.res.type.get_num_dims()
         first = len(old.reduction_dims)
@@ -194,12 +196,17 @@ def _finish(
         made.result.name_hint = old.result.name_hint
         partial.scratch.res.name_hint = "partial"
         renamed[old.result] = made.result
-        generics.append(made)
+        walked = tuple(whole.dims_of_generic[old][d] for d in old.reduction_dims)
+        # Where the tile was one of several along a dim, its number stands for the dim.
+        extents |= dict(zip(walked, dims_of(partial.scratch.res.type), strict=False))
+        dims[made] = (*walked, *whole.dims_of_value[old.result])
     for old in family.after:
         made = old.clone(renamed)
         made.result.name_hint = old.result.name_hint
-        generics.append(made)
-    space = analyse(generics, [renamed[v] for v in family.results])
+        renamed[old.result] = made.result
+        dims[made] = whole.dims_of_generic[old]
+    generics = list(dims)
+    space = reducing_space(dims, extents, [renamed[v] for v in family.results])
     types = dict(outputs)
     read = [(v, t) for v, t in inputs if any(v in g.ins for g in generics)]
     tiles = dict.fromkeys(range(len(space.extents)), 1)
