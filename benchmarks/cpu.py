@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +33,28 @@ from xdsl.parser import Parser
 from xdsl.transforms.canonicalize import CanonicalizePass
 
 import tilewright as tw
+from benchmarks.variants import product
 from tilewright.dialects.parsing import parse_module
 from tilewright.dialects.registry import make_context
 from tilewright.dialects.simt.structure import KernelOp
 from tilewright.lowering import pipelines
 from tilewright.lowering.simt_to_cuda import emit_kernel
+from tilewright.runtime.nvrtc import compile_cubin, nvrtc_unavailable_reason
+from tilewright.runtime.plan import Site
 from tilewright.runtime.sim.buffers import Buffer
 from tilewright.runtime.sim.launch import compile_kernel, overlap
 from tilewright.runtime.variants import CompiledEntry
 
+TENSOR_CORE_VARIANTS = (
+    "tile128x256/vector32",
+    "tile128x256/rows32",
+    "tile128x256/rows64",
+    "tile64x64/vector32",
+    "split64x128_parts/general32",
+    "split64x128_sum/general32",
+    "pad0/general32",
+)
+"""Those of a product that streams of calls want most, and the one that takes NVRTC longest."""
 THREE_LINES = "func.func @f(%a: i32) -> i32 {\n  func.return %a : i32\n}\n"
 BLOCKS, THREADS, INSTRUCTIONS = 8, 64, 60
 TARGETS = {
@@ -48,6 +62,8 @@ TARGETS = {
     "ops of the symbolic matmul at the simt level": "at most 400",
     "matmul: module to source of one variant": "at most 80 ms",
     "random kernel, all checks": "at most 20 ms",
+    "tensor-core product: pipeline to source of one variant, warm": "at most 150 ms",
+    "tensor-core product: NVRTC for the largest variant": "at most 1.6 s",
 }
 
 
@@ -143,6 +159,33 @@ def compile_times() -> dict[str, Any]:
         "xDSL parses, verifies and canonicalises the tensor level": timed(stock(str(module))),
         "xDSL parses, verifies and canonicalises the simt level": timed(stock(str(lowered.module))),
     }
+
+
+def tensor_core_times() -> dict[str, Any]:
+    """A bf16 product on sm_90a: the plan once a program, each variant from tiles to source, and NVRTC where it is."""
+    module = product("bf16", "sm_90a").module
+
+    def plan() -> CompiledEntry:
+        entry = CompiledEntry(module, "main", "sm_90a")
+        assert entry.plan.sites
+        return entry
+
+    entry = plan()
+    found: dict[str, Any] = {"the plan, once a program": timed(plan), "kernels": {}}
+    for name in TENSOR_CORE_VARIANTS:
+        site = entry.sites[f"main_0_{name}"]
+
+        def to_source(site: Site = site) -> str:
+            fresh = CompiledEntry(module, "main", "sm_90a")
+            fresh._planned = entry.planned  # pyright: ignore[reportPrivateUsage]  # only the variant is timed
+            return emit_kernel(fresh.lower(site).kernel, "sm_90a")
+
+        times: dict[str, Any] = {"pipeline to source": timed(to_source, 5)}
+        if nvrtc_unavailable_reason() is None:
+            source = to_source()
+            times["NVRTC"] = timed(partial(compile_cubin, source, "sm_90a"), 2)
+        found["kernels"][name] = times
+    return found
 
 
 def random_kernel(chance: random.Random) -> str:
@@ -294,6 +337,7 @@ def main() -> int:
         "targets": TARGETS,
         "tilewright-opt on three lines": opt_times(),
         "symbolic f32 matmul": compile_times(),
+        "tensor-core product": tensor_core_times(),
         "random kernel in the simulator, all checks": simulator_times(),
     }
     if arguments.suite:

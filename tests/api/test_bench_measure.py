@@ -110,7 +110,7 @@ def test_a_drift_meets_all_systems_alike() -> None:
 
 def test_samples_that_the_host_was_late_with_are_told() -> None:
     found = measure(FakeTimer(), {"late": lambda: LATE, "quick": lambda: QUICK}, ["cold"], Settings(), "x")["cold"]
-    assert (found["late"].how, found["quick"].how) == ("launches, 7 late", "launches")
+    assert (found["late"].how, found["quick"].how) == ("graph, 7 late", "graph")
 
 
 def test_median_and_spread() -> None:

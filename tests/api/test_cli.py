@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tilewright import __version__
 from tilewright.api.cli import main
 from tilewright.api.cli.sizes import choose_sizes
 from tilewright.diagnostics import TilewrightError
@@ -189,6 +192,11 @@ def test_help_and_version_and_no_command(capsys: pytest.CaptureFixture[str]):
     assert tilewright("--version").out.startswith("tilewright 0.")
     assert "COMMAND" in tilewright().out
     assert tilewright("fly").code == 1
+
+
+def test_the_package_is_the_command():
+    done = subprocess.run([sys.executable, "-m", "tilewright", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"tilewright {__version__}\n"
 
 
 def test_compile_writes_a_folder_whose_manifest_holds(program: Path, tmp_path: Path):

@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, Operation
 
 from tilewright.dialects.simt import structure
 from tilewright.dialects.simt.async_copy import CpAsyncCommitOp, CpAsyncOp, CpAsyncWaitOp
+from tilewright.dialects.simt.clusters import ClusterBarrierOp, ClusterRankOp
 from tilewright.dialects.simt.matrix import LdmatrixOp, MmaSyncOp
 from tilewright.dialects.simt.mbarriers import (
     FenceOp,
@@ -38,7 +39,7 @@ from tilewright.dialects.simt.memory import (
 from tilewright.dialects.simt.roles import ElectOp, RolesOp
 from tilewright.dialects.simt.structure import KernelOp
 from tilewright.dialects.simt.sync import BarrierOp, ShuffleOp
-from tilewright.dialects.simt.tma import BulkCommitOp, BulkWaitOp, TmaLoadOp, TmaStoreOp
+from tilewright.dialects.simt.tma import BulkCommitOp, BulkWaitOp, PrefetchMapOp, TmaLoadOp, TmaStoreOp
 from tilewright.dialects.simt.types import GlobalType, SharedType
 from tilewright.dialects.simt.wgmma import StMatrixOp, WgmmaCommitOp, WgmmaFenceOp, WgmmaOp, WgmmaWaitOp
 from tilewright.lowering.host_variants import element_bytes
@@ -155,7 +156,9 @@ SPECIAL: dict[type[Operation], tuple[str, ...]] = {
     MmaSyncOp: ("HMMA",),
     CpAsyncOp: ("LDGSTS",),
     WgmmaOp: ("HGMMA", "WARPGROUP"),
+    PrefetchMapOp: ("UTMACCTL",),
     TmaLoadOp: ("UTMALDG",),
+    ClusterBarrierOp: ("UCGABAR_ARV", "UCGABAR_WAIT"),
     TmaStoreOp: ("UTMASTG",),
     BulkCommitOp: ("UTMACMDFLUSH",),
     StMatrixOp: ("STSM",),
@@ -186,7 +189,7 @@ READERS: dict[type[Operation], Callable[[Promises, Any], None]] = {
 
 SILENT: set[type[Operation]] = {
     RegsAllocOp, RegsLoadOp, RegsStoreOp, structure.BlockIdOp, structure.GridDimOp, structure.TidOp, structure.UnrollOp,
-    BulkWaitOp, CpAsyncCommitOp, CpAsyncWaitOp, ElectOp, FenceOp, MbarOp, MisalignedOp, RolesOp,
+    BulkWaitOp, ClusterRankOp, CpAsyncCommitOp, CpAsyncWaitOp, ElectOp, FenceOp, MbarOp, MisalignedOp, RolesOp,
     WgmmaCommitOp, WgmmaFenceOp, WgmmaWaitOp,
 }  # fmt: skip
 """The ops of `simt` that leave none to be told apart: registers are what is not memory, ids are read in several ways,

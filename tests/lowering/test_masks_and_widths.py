@@ -93,7 +93,7 @@ def cases(entry: CompiledEntry) -> dict[str, list[str]]:
     return {name: [str(p) for p in predicates] for op in dispatches for name, predicates, _ in op.arms}
 
 
-MASKED = re.compile(r"if \([^)]*\) *\{?\s*tw_(load_readonly|store<\d>\(v[0-2] )")
+MASKED = re.compile(r"tw_load_readonly_or|if \([^)]*\) *\{?\s*tw_(load_readonly|store<\d>\(v[0-2] )")
 """An access to an argument under a condition."""
 WHOLE = "{multiple_of = 128}"
 

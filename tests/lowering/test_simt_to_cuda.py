@@ -167,7 +167,7 @@ def test_only_the_16_bit_headers_are_included_and_only_when_used() -> None:
 def test_read_only_pointers_go_through_the_read_only_path() -> None:
     source = body(emit_kernel(lowered(kernel_text("transpose")), "sm_80"))
     assert re.search(r"\(const float \*__restrict__ v0, float \*__restrict__ v1", source)
-    assert "tw_load_readonly<1>(" in source
+    assert "tw_load_readonly_or<1, float>(" in source
     in_place = kernel_text("scale").replace("to %y[", "to %x[")
     assert "const" not in body(emit_kernel(lowered(in_place), "sm_80")).split(",")[0]
 

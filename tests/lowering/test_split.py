@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -58,7 +59,7 @@ def symbols_of(m: int, n: int, k: int) -> dict[str, int]:
 def test_parts_cover_the_sum_and_fill_the_processors(m: int, n: int, k: int) -> None:
     values = symbols_of(m, n, k)
     numbers = sorted(name.removeprefix("parts") for name in values if name.startswith("parts"))
-    assert len(numbers) == 6  # rows and columns of two kinds, squares, multiply-adds
+    assert len(numbers) == 4  # thin, wide and high tiles, multiply-adds
     for number in numbers:
         parts, depth = values[f"parts{number}"], values[f"part_depth{number}"]
         assert parts >= 1
@@ -72,13 +73,15 @@ def test_parts_cover_the_sum_and_fill_the_processors(m: int, n: int, k: int) -> 
 @pytest.mark.parametrize(
     ("m", "n", "k", "kernels"),
     [
-        (1, 4096, 4096, ["thin_rows_parts", "thin_rows_sum"]),
-        (16, 14336, 4096, ["thin_rows_parts", "thin_rows_sum"]),
-        (4096, 16, 4096, ["thin_columns_across_parts", "thin_columns_across_sum"]),
-        (4096, 1, 4096, ["pad1", "thin_columns_across_parts", "thin_columns_across_sum"]),  # 1 is no stride of 16 bytes
-        (256, 256, 16384, ["split64x64_parts", "split64x64_sum"]),
+        (1, 4096, 4096, ["thin_parts", "thin_sum"]),
+        (16, 14336, 4096, ["thin_parts", "thin_sum"]),
+        (4096, 16, 4096, ["split128x64_parts", "split128x64_sum"]),
+        (4096, 1, 4096, ["pad1", "split128x64_parts", "split128x64_sum"]),  # 1 is no stride of 16 bytes
+        (256, 256, 16384, ["split64x128_parts", "split64x128_sum"]),
+        (64, 4096, 4096, ["split64x128_parts", "split64x128_sum"]),
+        (4096, 64, 4096, ["split128x64_parts", "split128x64_sum"]),
         (64, 8, 6773, ["split32x32_parts", "split32x32_sum"]),
-        (8, 5155, 5064, ["pad1", "thin_rows_parts", "thin_rows_sum"]),
+        (8, 5155, 5064, ["pad1", "thin_parts", "thin_sum"]),
         (4096, 4096, 4096, ["tile128x256"]),
         (256, 256, 256, ["tile64x64"]),  # a second kernel would take longer than what it saves
         (17, 4096, 64, ["tile64x64"]),
@@ -91,8 +94,8 @@ def test_what_is_cut(m: int, n: int, k: int, kernels: list[str]) -> None:
 
 def test_scratch_is_one_sum_of_rows_and_columns_for_each_part() -> None:
     decision, _ = decide(operand(256, 16384), operand(16384, 255, turned=True))
-    parts = -(-16384 // 64) // 32  # 16 tiles: 8 blocks each fill 132 processors, with 32 steps
-    assert parts == 8
+    parts = -(-16384 // 64) // 16  # 8 tiles: 16 blocks each fill 132 processors, with 16 steps
+    assert parts == 16
     assert [s for s in decision.scratch if s is not None] == [(parts, 256, 256)]
 
 
@@ -194,20 +197,44 @@ def planned(text: str, **options: Any) -> tuple[HostPlan, Iterator[str]]:
 def test_a_limit_on_scratch_holds_for_partial_sums() -> None:
     arguments = [operand(256, 16384), operand(16384, 256)]
     free, _ = planned(product())
-    tight, _ = planned(product(), max_workspace=8 * 256 * 256 * 4 - 1)
-    assert (8, 256, 256) in free.run(arguments, None).scratch
+    tight, _ = planned(product(), max_workspace=16 * 256 * 256 * 4 - 1)
+    assert (16, 256, 256) in free.run(arguments, None).scratch
     assert set(tight.run(arguments, None).scratch) == {None}
 
 
 def test_a_remark_says_when_a_product_is_cut() -> None:
     _, remarks = planned(product())
-    said = [text for text in remarks if " parts: taken where parts" in text]
-    assert any(text.startswith("tile 64 x 64 x 64 in max(1, min(K ceildiv 256, 132 floordiv ") for text in said)
+    (said,) = [text for text in remarks if text.startswith("split64x128 | ")]
+    assert " | waves (parts*(M ceildiv 64)*(N ceildiv 128)) ceildiv 132 | " in said
+    assert " | time 0.2 us * waves * (part_depth ceildiv 64) + 2.5 us + M*N*parts/375 ns | in parts, where " in said
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k", "taken", "waves", "time"),
+    [
+        (4096, 4096, 4096, "tile128x256", 4, "204.8 us"),
+        (16, 4096, 4096, "thin", 1, "7.2 us"),
+        (256, 256, 16384, "split64x128", 1, "8.5 us"),
+        (1024, 1024, 1024, "tile64x128", 1, "3.4 us"),
+    ],
+)
+@pytest.mark.parametrize("given", ["numbers", "likely"])
+def test_remarks_say_what_is_taken_for_sizes_that_are_known(
+    m: int, n: int, k: int, taken: str, waves: int, time: str, given: str
+) -> None:
+    text = product(m=str(m), n=str(n), k=str(k)) if given == "numbers" else product()
+    if given == "likely":
+        for symbol, size in (("M", m), ("N", n), ("K", k)):
+            text = text.replace(f"@{symbol} {{min = 0}}", f"@{symbol} {{min = 0, likely = [{size}]}}")
+    _, remarks = planned(text)
+    (line,) = [text for text in remarks if re.search(r"[|,] taken( for M = \d+, N = \d+, K = \d+)?$", text)]
+    assert line.startswith(f"{taken} | ")
+    assert f" | waves {waves} | time {time} | " in line
 
 
 def test_sizes_that_leave_no_processor_idle_are_never_cut() -> None:
     plan, _ = planned(product(m="4096", n="4096"))
-    assert not [op for op in plan.func.walk() if isinstance(op, LetOp)]
+    assert not [op for op in plan.func.walk() if isinstance(op, LetOp) and op.symbol.data.startswith("part")]
     assert not [op for op in plan.func.walk() if isinstance(op, AllocOp) and op.res.name_hint == "partial"]
 
 

@@ -299,8 +299,9 @@ def test_the_text_is_opencl_c() -> None:
             r"\n?__kernel __attribute__\(\(reqd_work_group_size\(\d+, 1, 1\)\)\) void \w+\(__global float \*v0", text
         )
         assert text.count("{") == text.count("}")
-        assert "__local uchar *tw_smem) {" in text
-        assert "barrier(CLK_LOCAL_MEM_FENCE" in text
+        shared = "__local uchar *tw_smem) {" in text
+        assert shared or "_sum_" in text  # what a thread sums alone needs none
+        assert shared == ("barrier(CLK_LOCAL_MEM_FENCE" in text)
         # What is C++ or CUDA alone has no place in it.
         assert not re.search(r"static_cast|reinterpret_cast|long long|threadIdx|blockIdx|__shared__|tw_\w+<", text)
 

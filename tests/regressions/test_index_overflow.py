@@ -115,6 +115,17 @@ def test_each_operand_of_a_product_decides_not_the_result():
     assert {site.index_width for site in chosen(entry, aligned(8, 1 << 20), aligned(1 << 20, 8))} == {32}
 
 
+@pytest.mark.parametrize(("beyond", "width"), [(8000, 64), (18000, 32)])
+def test_parts_of_a_sum_end_beyond_it(beyond: int, width: int):
+    """264 parts are rounded up to whole steps of 64: the last ends up to 16,896 after the sum, in 32 bits or not."""
+    entry = entry_of(MATMUL, "M", "N", "K")
+    summed = (1 << 31) - beyond
+    row_for_all, column = Layout((8, summed), (0, 1), 1 << 20), Layout((summed, 1), (1, 1), 1 << 20)
+    sites = chosen(entry, row_for_all, column)
+    assert [site.kernel.removeprefix("main_0_") for site in sites] == ["split32x32_parts", "split32x32_sum"]
+    assert sites[0].index_width == width
+
+
 def test_sizes_that_only_multiply_beyond_32_bits():
     """B*T*H*K > 2^31 with every factor small."""
     entry = entry_of(map_program("B, T, H, K"), "B", "T", "H", "K")

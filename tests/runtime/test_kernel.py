@@ -257,7 +257,7 @@ def test_stats_have_the_promised_shape():
     assert stats["backend"] == "sim"
     assert set(stats) == {"backend", "launches", "pipeline_runs", "kernels"}
     keys = {
-        "name", "variant", "compiled", "registers", "spill_bytes", "stack_bytes", "smem_bytes", "occupancy",
+        "name", "variant", "compiled", "code", "registers", "spill_bytes", "stack_bytes", "smem_bytes", "occupancy",
     }  # fmt: skip
     assert all(set(each) == keys for each in stats["kernels"])
     assert all(each["registers"] is None for each in stats["kernels"]), "the simulator has no registers to count"

@@ -188,6 +188,33 @@ def test_memory_of_one_call_serves_the_next(product: tw.Kernel):
     assert device(0)._free_bytes() == before  # pyright: ignore[reportPrivateUsage]
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+def test_results_are_the_same_in_all_bits_over_100_launches(dtype: str):
+    # Large and small tiles, parts of a sum, few rows, copied operands; other work lies between the launches.
+    torch = pytest.importorskip("torch")
+    m, n, k = tw.symbols("M N K")
+    a, b, bias = tw.placeholder((m, k), dtype), tw.placeholder((k, n), dtype), tw.placeholder((n,), dtype)
+    kernel = tw.compile(tw.gelu(tw.matmul(a, b) + bias), target="cuda")
+    torch.manual_seed(0)
+    for rows, columns, depth in (
+        (2048, 2048, 512),
+        (256, 256, 16384),
+        (3, 4096, 4096),
+        (1023, 1025, 2047),
+        (65, 7, 99),
+    ):
+        x, y, z = (
+            torch.randn(*shape, device="cuda").to(getattr(torch, dtype))
+            for shape in ((rows, depth), (depth, columns), (columns,))
+        )
+        first = kernel(x, y, z)
+        busy = torch.empty(1 << 22, device="cuda")
+        for number in range(99):
+            if number % 7 == 0:
+                busy.fill_(number)
+            assert torch.equal(kernel(x, y, z).view(torch.uint8), first.view(torch.uint8)), (rows, columns, depth)
+
+
 def test_auto_is_cuda_here():
     x = tw.placeholder(tw.symbols("N"))
     assert tw.compile(x + 1).backend == "cuda"

@@ -235,3 +235,42 @@ def test_a_part_of_a_fragment_is_a_view() -> None:
     np.testing.assert_array_equal(run(body), [1, 2, 3, 4, 0, 0, 0, 0])
     with pytest.raises(TilewrightError, match=r"offset along dim 0 that is a multiple of 4 from 0 to 4, got 2"):
         run(body.replace("%four]", "%two]").replace("  %f = ", "  %two = sym.apply 2\n  %f = "))
+
+
+SHARED = """
+  %once = sym.apply {turns} where b = %g
+  tile.for %i = 0 to n step 1 where n = %once {{
+    %place = sym.apply {place} where b = %g
+    %s = tile.acquire %ch
+    tile.copy %x[%place] to %s bounds [proved] via tma multicast
+    tile.publish %ch
+    %r = tile.receive %ch
+    %out = sym.apply 4*b where b = %g
+    tile.copy %r to %y[%out] bounds [proved]
+    tile.release %ch
+  }}
+"""
+
+
+def shared(place: str, turns: str) -> Array:
+    """A cluster of two blocks that copy from `place` to their own half of %y."""
+    x, y = np.arange(1, 9, dtype=F32), np.full(8, -1, F32)
+    interpret(kernel(SHARED.format(place=place, turns=turns), grid="(%g) = [2] cluster [2]"), [x, y])
+    return y
+
+
+def test_blocks_of_a_cluster_share_a_copy() -> None:
+    assert shared("4", "1").tolist() == [5, 6, 7, 8, 5, 6, 7, 8]
+
+
+@pytest.mark.parametrize(
+    ("place", "turns", "message"),
+    [
+        ("4*b", "1", r"share different copies: \[4\] in one, \[0\] in another"),
+        ("4", "b", r"share different copies: \[4\] in one, nothing in another"),
+        ("4", "1 - b", r"share different copies: \[4\] in one, nothing in another"),
+    ],
+)
+def test_blocks_of_a_cluster_share_the_same_copies(place: str, turns: str, message: str) -> None:
+    with pytest.raises(TilewrightError, match=message):
+        shared(place, turns)

@@ -279,11 +279,12 @@ def silu(x: Tensor) -> Tensor:
 
 
 def gelu(x: Tensor) -> Tensor:
-    """x / 2 * (1 + erf(x / sqrt(2))): the exact form, not the tanh approximation."""
+    """h * erf(x / sqrt(2)) + h for h = x / 2: the exact form, not the tanh approximation."""
 
     def body(s: Scalars, args: Sequence[SSAValue]) -> SSAValue:
         inner = s(math.ErfOp, s(arith.MulfOp, args[0], s.number(_sqrt(0.5))))
-        return s(arith.MulfOp, s(arith.MulfOp, args[0], s.number(0.5)), s(arith.AddfOp, inner, s.number(1.0)))
+        half = s(arith.MulfOp, args[0], s.number(0.5))
+        return s(math.FmaOp, half, inner, half)
 
     return elementwise("gelu", [x], body, dtypes=FLOATS)
 

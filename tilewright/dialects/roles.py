@@ -14,6 +14,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from tilewright.dialects.assembly import int_array, ints
 
+CLUSTERS = (2, 4, 8)
+"""Blocks that a cluster may have (PTX ISA 8.0, .reqnctapercluster: 8 at most are portable)."""
 WARPGROUP = 128
 """Threads of a warpgroup: four warps, the first of which has a number that four divides."""
 MOST_WARPGROUPS = 1024 // WARPGROUP

@@ -55,6 +55,8 @@ CHOOSES: Final = "chooses"
 """Discardable attribute of a `host.dispatch`: its predicates only choose (see there)."""
 WIDENS: Final = "widens"
 """Discardable attribute of a `host.launch`: the arguments whose accesses variants may widen; all where it is absent."""
+WIDTHS: Final = "widths"
+"""Discardable attribute of a `host.launch`: the index widths that it has variants of; 32 and 64 where it is absent."""
 
 
 @dataclass
@@ -88,6 +90,8 @@ class _Planner:
     strides: dict[SSAValue, tuple[Expr, ...]] = field(default_factory=dict[SSAValue, tuple[Expr, ...]])
     answers: dict[Relation, Answer] = field(default_factory=dict[Relation, Answer])
     """What `facts` say of predicates, which cases share."""
+    bound: frozenset[str] = frozenset()
+    """Symbols that the function gives values to."""
     variants_made: dict[tuple[str, str], tuple[int, tuple[Relation, ...]]] = field(
         default_factory=dict[tuple[str, str], tuple[int, tuple[Relation, ...]]]
     )
@@ -102,6 +106,7 @@ class _Planner:
         self.facts = module_facts(self.module)
         self._bind_tensors()
         self._read_bindings()
+        self.bound = frozenset(bound_symbols(self.func))
         self._insert_guards(block, guards)
         self._guard_lets(block)
         for op in pending:
@@ -205,7 +210,6 @@ class _Planner:
             wanted = len(kernel.arguments)
             raise error_at(launch, f"@{name}: expected {wanted} arguments, got {len(launch.arguments)}")
         guards: list[GuardOp] = []
-        bound = bound_symbols(self.func)
         for position, (value, formal) in enumerate(zip(launch.arguments, kernel.arguments, strict=True)):
             which = f"argument {position} of @{name}"
             wanted = formal.type.element if isinstance(formal.type, BufType) else formal.type
@@ -220,6 +224,8 @@ class _Planner:
             scratch = value.owner if isinstance(value.owner, AllocOp) else None
             if scratch is not None and formal.type.dims == scratch.memory_dims:
                 dims = scratch.memory_dims
+            elif scratch is not None and scratch.order_of(formal.type.dims, formal.type.strides) is not None:
+                continue  # its dims in another order: sizes and strides are the scratch's own
             if len(dims) != formal.type.rank:
                 raise error_at(launch, f"{which}: expected {formal.type.rank} dims, got {len(dims)}")
             actual = self.strides.get(value) or (contiguous(dims) if scratch is None else scratch.strides)
@@ -234,7 +240,7 @@ class _Planner:
                 relation = Relation(got, "==", wanted)
                 if got is wanted or self.facts.prove(relation) is Answer.PROVED:
                     continue
-                unbound = sorted(relation.symbols - bound)
+                unbound = sorted(relation.symbols - self.bound)
                 if unbound:
                     names = ", ".join(unbound)
                     raise error_at(launch, f"{what}: expected {wanted}, got {got}, and nothing binds {names}")
@@ -254,29 +260,38 @@ class _Planner:
 
     def _dispatch(self, op: Operation) -> DispatchOp:
         cases: list[tuple[str, Sequence[Relation], Region]] = []
+        before: list[frozenset[Relation]] = []
+        children: dict[tuple[Relation, ...], Facts] = {}
         for schedule in _flatten([op]):
-            facts = self.facts.child()
             answers = [self._answer(p, schedule) for p in schedule.predicates]
             if Answer.DISPROVED in answers:
                 continue
             asked = tuple(p for p, a in zip(schedule.predicates, answers, strict=True) if a is not Answer.PROVED)
-            for predicate in schedule.facts:
-                facts.add(predicate)
+            facts = children.get(schedule.facts)
+            if facts is None:
+                facts = children[schedule.facts] = self.facts.child()
+                for predicate in schedule.facts:
+                    facts.add(predicate)
             launches = [each for each in schedule.ops if isinstance(each, LaunchOp)]
             launched = [
                 Launched(self._kernel(each), tuple(self.bases.get(a, "") for a in each.arguments), widened(each))
                 for each in launches
             ]
             if not launches:
-                block = Block()
+                block, mapping = Block(), dict[SSAValue, SSAValue]()
                 for each in schedule.ops:
-                    block.add_op(each.clone())
+                    block.add_op(each.clone(mapping))
                 cases.append((schedule.name, asked, Region(block)))
-            for variant in make_variants(launched, facts, self.max_variants) if launches else ():
+            limits = _numbers(launches[0], WIDTHS) if launches else None
+            widths = (32, 64) if limits is None else limits
+            for variant in make_variants(launched, facts, self.max_variants, widths) if launches else ():
+                predicates = (*asked, *variant.predicates)
+                if any(asked_before.issubset(predicates) for asked_before in before):
+                    continue  # where it holds, so does an earlier case
+                before.append(frozenset(predicates))
                 name = f"{schedule.name}/{variant.name}" if schedule.name else variant.name
-                region = self._case(schedule, variant, facts)
-                cases.append((name, (*asked, *variant.predicates), region))
-            if not asked:
+                cases.append((name, predicates, self._case(schedule, variant, facts)))
+            if not asked and 64 in widths:
                 break
         given = op.res if isinstance(op, DispatchOp) else None
         return DispatchOp(cases, None if given is None else given.type)
@@ -294,10 +309,13 @@ class _Planner:
         """The ops of a schedule with its launches completed for one variant."""
         block = Block()
         mapping: dict[SSAValue, SSAValue] = {}
+        launches = [op for op in schedule.ops if isinstance(op, LaunchOp)]
         for op in schedule.ops:
             if not isinstance(op, LaunchOp):
                 block.add_op(op.clone(mapping))
                 continue
+            own = variant.assumes[launches.index(op)]
+            name = variant.name if own or len(launches) == 1 else f"general{variant.index_width}"
             kernel = self._kernel(op)
             grid = Expr.const(1)
             for size in kernel.grid.data:
@@ -312,9 +330,9 @@ class _Planner:
                 [mapping.get(a, a) for a in op.arguments],
                 grid=grid,
                 index_width=variant.index_width,
-                assumes=tuple(dict.fromkeys((*op_assumes(op), *schedule.facts, *variant.assumes))),
+                assumes=tuple(dict.fromkeys((*op_assumes(op), *schedule.facts, *own))),
             )
-            launch.attributes[VARIANT_ATTRIBUTE] = StringAttr(self._unique_name(launch, variant.name))
+            launch.attributes[VARIANT_ATTRIBUTE] = StringAttr(self._unique_name(launch, name))
             launch.location = op.location
             block.add_op(launch)
         return Region(block)
@@ -337,7 +355,12 @@ def op_assumes(launch: LaunchOp) -> tuple[Relation, ...]:
 
 def widened(launch: LaunchOp) -> tuple[int, ...] | None:
     """The arguments whose accesses variants may widen; None for all."""
-    given = launch.attributes.get(WIDENS)
+    return _numbers(launch, WIDENS)
+
+
+def _numbers(launch: LaunchOp, attribute: str) -> tuple[int, ...] | None:
+    """The numbers that a discardable attribute lists; None where it is absent."""
+    given = launch.attributes.get(attribute)
     if not isinstance(given, ArrayAttr):
         return None
     numbers = cast("ArrayAttr[IntegerAttr]", given)

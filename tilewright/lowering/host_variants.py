@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from tilewright.dialects.sym import Answer, Expr, Facts, Relation, mod, smax
 from tilewright.dialects.tile.copies import CopyOp
-from tilewright.dialects.tile.structure import KernelOp
+from tilewright.dialects.tile.structure import ForOp, KernelOp
 from tilewright.dialects.tile.types import BufType
 from tilewright.lowering.gather_bounds import gather_magnitudes
 from tilewright.lowering.host_requirements import cost
@@ -45,7 +45,8 @@ class Variant:
     name: str
     index_width: int
     predicates: tuple[Relation, ...]
-    assumes: tuple[Relation, ...]
+    assumes: tuple[tuple[Relation, ...], ...]
+    """For each launch what is of use to its own kernel: one that gains nothing by a fact does not depend on it."""
 
 
 def element_bytes(element: Attribute) -> int:
@@ -59,39 +60,52 @@ def element_bytes(element: Attribute) -> int:
     raise TypeError(f"no element of a buffer: {element}")
 
 
-def make_variants(launched: Sequence[Launched], facts: Facts, max_variants: int) -> list[Variant]:
+def make_variants(
+    launched: Sequence[Launched], facts: Facts, max_variants: int, widths: Sequence[int] = (32, 64)
+) -> list[Variant]:
     """The variants for launches that run one after the other, in the order in which they are tried, best first.
 
     The last one always has no predicates. At most `max_variants`: the general 64-bit variant is kept in any case (the
     32-bit one where that is proved), then vectorised 32-bit, general 32-bit and vectorised 64-bit, in this order. Where
     contiguous rows alone make a difference, these are asked for in the place of the general 32-bit variant.
+
+    With `widths` [32] there are those of 32 bits alone, and none need apply; with [64] those that take what these left.
     """
     narrow = {r: a for each in launched for r, a in _narrow_relations(each.kernel, facts).items()}
-    vector = {r: a for each in launched for r, a in _vector_relations(each, facts).items()}
-    rows = {r: a for each in launched for r, a in _row_relations(each, facts).items()}
-    asked = {r for r, answer in {**narrow, **vector, **rows}.items() if answer is not Answer.PROVED}
+    vectors = [_vector_relations(each, facts) for each in launched]
+    rows = [_row_relations(each, facts) for each in launched]
+    open_ = {r for found in (narrow, *vectors, *rows) for r, answer in found.items() if answer is not Answer.PROVED}
     narrow_possible = Answer.DISPROVED not in narrow.values()
-    kinds: list[tuple[str, dict[Relation, Answer]]] = [("vector", vector)] if vector else []
-    kinds.append(("rows", rows) if rows else ("general", {}))
-    made: list[tuple[str, tuple[Relation, ...], bool]] = []
-    for name, assumes, is_narrow in [
-        *((name, tuple(relations), is_narrow) for is_narrow in (True, False) for name, relations in kinds),
-        ("general", (), False),
-    ]:
+    narrow_proved = open_.isdisjoint(narrow)
+    nothing: list[dict[Relation, Answer]] = [{} for _ in launched]
+    kinds = [("vector", vectors)] if any(vectors) else []
+    kinds.append(("rows", rows) if any(rows) else ("general", nothing))
+    tried = [(name, each, is_narrow) for is_narrow in (True, False) for name, each in kinds]
+    tried.append(("general", nothing, False))
+    if 64 not in widths:
+        tried = [each for each in tried if each[2]]
+    elif 32 not in widths:
+        tried = [("general", nothing, True)] if narrow_proved else [each for each in tried if not each[2]]
+    made: list[tuple[str, list[dict[Relation, Answer]], bool]] = []
+    for name, of_launches, is_narrow in tried:
         if is_narrow and not narrow_possible:
             continue
-        made.append((name, assumes, is_narrow))
-        if not asked.intersection((*assumes, *(narrow if is_narrow else ()))):
+        made.append((name, of_launches, is_narrow))
+        if open_.isdisjoint(_all_of(of_launches, narrow if is_narrow else {})):
             break  # it always applies, so nothing after it ever would
-    last = made.pop()
+    kept = [*made[: max(0, max_variants - 1)], *made[max(0, max_variants - 1) :][-1:]]
     result: list[Variant] = []
-    for kind, assumes, is_narrow in [*made[: max(0, max_variants - 1)], last]:
-        relations = (*assumes, *(narrow if is_narrow else ()))
+    for kind, of_launches, is_narrow in kept:
         width = 32 if is_narrow else 64
-        name = f"{kind}{width}"
-        predicates = _asked([r for r in relations if r in asked], narrow, facts)
-        result.append(Variant(name, width, predicates, assumes))
+        relations = [r for r in _all_of(of_launches, narrow if is_narrow else {}) if r in open_]
+        predicates = _asked(relations, narrow, facts)
+        result.append(Variant(f"{kind}{width}", width, predicates, tuple(tuple(each) for each in of_launches)))
     return result
+
+
+def _all_of(of_launches: Sequence[dict[Relation, Answer]], narrow: dict[Relation, Answer]) -> list[Relation]:
+    """The relations of a variant, each once."""
+    return list(dict.fromkeys(r for each in (*of_launches, narrow) for r in each))
 
 
 def _asked(relations: Sequence[Relation], bounds: Container[Relation], facts: Facts) -> tuple[Relation, ...]:
@@ -177,7 +191,36 @@ def _narrow_relations(kernel: KernelOp, facts: Facts) -> dict[Relation, Answer]:
                 if answer is Answer.UNKNOWN and at_most(least, INDEX_LIMIT, facts) is Answer.DISPROVED:
                     answer = Answer.DISPROVED  # sizes alone are too large, whatever the strides
                 result[Relation(total, "<=", Expr.const(INDEX_LIMIT))] = answer
+    for end in _loop_ends(kernel, facts):
+        result[Relation(end, "<=", Expr.const(INDEX_LIMIT))] = at_most(end, INDEX_LIMIT, facts)
     return result
+
+
+def _loop_ends(kernel: KernelOp, facts: Facts) -> list[Expr]:
+    """How far the variables of loops get whose bounds depend on the block, and what these bounds are computed from: the
+    parts of a sum, rounded up to whole steps, go beyond it."""
+    last = {c: size - 1 for c, size in zip(kernel.coordinates, kernel.grid.data, strict=True)}
+    found: dict[Expr, None] = {}
+    for op in kernel.walk():
+        if not isinstance(op, ForOp):
+            continue
+        greatest: dict[str, Expr | int] = {name: last[v] for name, v in op.where.items() if v in last}
+        for bound in (op.upper.data, op.lower.data):
+            for end in _alternatives(bound):
+                if not end.symbols.isdisjoint(greatest):
+                    most = end.substitute(greatest) + op.step.data
+                    if not any(at_most(most - other, 0, facts) is Answer.PROVED for other in found):
+                        found[most] = None
+    return list(found)
+
+
+def _alternatives(expr: Expr) -> list[Expr]:
+    """What an expression is the least of: itself, unless it is a min."""
+    if len(expr.terms) != 1:
+        return [expr]
+    ((monomial, factor),) = expr.terms
+    is_min = factor == 1 and len(monomial) == 1 and monomial[0].kind == "min"
+    return [e for part in monomial[0].args for e in _alternatives(part)] if is_min else [expr]
 
 
 def _magnitude(stride: Expr, facts: Facts) -> Expr:

@@ -33,6 +33,8 @@ TENSOR: tuple[str, ...] = (
     "fuse-groups",
     # Kernels over a grid, and the order in which they run.
     "lin-to-tile",
+    # Blocks that run as a cluster are neighbours in the grid, before anything is known of where tiles lie.
+    "form-clusters",
     # Guards, variants and grids: what is left to decide when the sizes are known.
     "host-plan",
 )
@@ -62,6 +64,8 @@ TILE: tuple[str, ...] = (
     "make-persistent",
     # Slots that are filled ahead, once it is known what a copy moves...
     "pipeline-copies",
+    # ... once for all blocks of a cluster where they need the same...
+    "share-copies",
     # ... by warps of their own.
     "specialise-warps",
     # Whatever is still open gets its plain default; reductions over several warps get their scratch.
@@ -99,9 +103,12 @@ def run(
     names: Sequence[str],
     *,
     arch: str | None = None,
+    processors: int | None = None,
     verify_each: bool = False,
     on_after: OnAfter | None = None,
 ) -> None:
-    """Run the passes of these names on `module`, in place and in order, for an architecture where one is given."""
-    options = None if arch is None else {"lin-to-tile": {"arch": arch}, "instantiate-variants": {"arch": arch}}
+    """Run the passes of these names on `module`, in place and in order, for an architecture where one is given, and a
+    device of so many processors (the architecture's by default)."""
+    lowering = {"arch": arch, "processors": processors}
+    options = None if arch is None else {"lin-to-tile": lowering, "instantiate-variants": {"arch": arch}}
     run_pipeline(module, ctx, make_passes(names, options), verify_each=verify_each, on_after=on_after)

@@ -36,21 +36,26 @@ def specialise(module: ModuleOp, sizes: Mapping[str, int]) -> None:
             op.detach()
             op.erase()
             continue
-        for region in op.regions:
-            for block in region.blocks:
-                for argument in block.args:
-                    _retype(argument, values)
-        for result in op.results:
-            _retype(result, values)
         stated = op.relation.data if isinstance(op, RequireOp) else None
-        for table in (op.properties, op.attributes):
-            for key, attribute in table.items():
-                table[key] = _substituted(attribute, values)
+        substitute_symbols(op, values)
         if isinstance(op, RequireOp) and not op.relation.data.symbols:
             if not op.relation.data.holds({}):
                 raise error_at(op, f"the program requires {stated}, got {_spelled(sizes)}")
             op.detach()
             op.erase()
+
+
+def substitute_symbols(op: Operation, values: Mapping[str, Expr | int]) -> None:
+    """Replace symbols in the attributes of one op, and in the types of its results and of its regions' arguments."""
+    for region in op.regions:
+        for block in region.blocks:
+            for argument in block.args:
+                _retype(argument, values)
+    for result in op.results:
+        _retype(result, values)
+    for table in (op.properties, op.attributes):
+        for key, attribute in table.items():
+            table[key] = _substituted(attribute, values)
 
 
 def _check_declared(op: SymbolOp, size: int) -> None:
@@ -104,4 +109,4 @@ def keep_entry(module: ModuleOp, entry: Operation) -> None:
             op.erase()
 
 
-__all__ = ["keep_entry", "specialise"]
+__all__ = ["keep_entry", "specialise", "substitute_symbols"]

@@ -29,6 +29,23 @@ TW_DEVICE void tw_mbar_wait(unsigned bar, int parity) {
         : "memory");
   } while (!done);
 }
+// Blocks of a cluster. The scope of the default, the block, is enough for barriers between copies and matrix instructions:
+// what they guard is written and read by asynchronous units. With .cluster they became fences of all memory.
+TW_DEVICE int tw_cluster_rank() {
+  int rank;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+TW_DEVICE void tw_cluster_barrier() {
+  asm volatile("barrier.cluster.arrive.release;\n barrier.cluster.wait.acquire;" ::: "memory");
+}
+TW_DEVICE void tw_mbar_arrive_at(unsigned bar, int rank) {
+  asm volatile(
+      "{\n .reg .b32 remote;\n mapa.shared::cluster.u32 remote, %0, %1;\n"
+      " mbarrier.arrive.shared::cluster.b64 _, [remote];\n}" ::"r"(bar),
+      "r"(rank)
+      : "memory");
+}
 TW_DEVICE void tw_fence_mbarrier_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 TW_DEVICE void tw_fence_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 template <int Number, int Threads>
@@ -45,6 +62,9 @@ TW_DEVICE void tw_fewer_registers() { asm volatile("setmaxnreg.dec.sync.aligned.
 // ---- Tensor maps ---------------------------------------------------------------------------------------------------
 // Coordinates count elements, innermost dim first.
 
+TW_DEVICE void tw_prefetch_map(const TwTensorMap *map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
 TW_DEVICE void tw_tma_load(unsigned to, const TwTensorMap *map, unsigned bar, int c0) {
   asm volatile(
       "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3}], [%2];" ::"r"(to),
@@ -62,6 +82,31 @@ TW_DEVICE void tw_tma_load(unsigned to, const TwTensorMap *map, unsigned bar, in
       "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];" ::"r"(
           to),
       "l"(map), "r"(bar), "r"(c0), "r"(c1), "r"(c2)
+      : "memory");
+}
+// To the same place in the blocks of the cluster whose bits are set in Blocks, counted at the same barrier of each.
+template <int Blocks>
+TW_DEVICE void tw_tma_load_multicast(unsigned to, const TwTensorMap *map, unsigned bar, int c0) {
+  asm volatile(
+      "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%4}], "
+      "[%2], %3;" ::"r"(to),
+      "l"(map), "r"(bar), "h"(static_cast<unsigned short>(Blocks)), "r"(c0)
+      : "memory");
+}
+template <int Blocks>
+TW_DEVICE void tw_tma_load_multicast(unsigned to, const TwTensorMap *map, unsigned bar, int c0, int c1) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%4, %5}], "
+      "[%2], %3;" ::"r"(to),
+      "l"(map), "r"(bar), "h"(static_cast<unsigned short>(Blocks)), "r"(c0), "r"(c1)
+      : "memory");
+}
+template <int Blocks>
+TW_DEVICE void tw_tma_load_multicast(unsigned to, const TwTensorMap *map, unsigned bar, int c0, int c1, int c2) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%4, %5, %6}], "
+      "[%2], %3;" ::"r"(to),
+      "l"(map), "r"(bar), "h"(static_cast<unsigned short>(Blocks)), "r"(c0), "r"(c1), "r"(c2)
       : "memory");
 }
 TW_DEVICE void tw_tma_store(unsigned from, const TwTensorMap *map, int c0) {

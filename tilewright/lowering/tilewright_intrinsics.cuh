@@ -92,6 +92,43 @@ TW_DEVICE void tw_load_readonly(T *r, const T *p) {
   }
 }
 
+// The same where `mask` holds; elsewhere nothing is read, and the registers get `other`. Words are chosen, not elements: for
+// 16-bit elements half as many choices.
+template <int N, bool ReadOnly, typename T>
+TW_DEVICE void tw_load_masked(T *r, const T *p, bool mask, T other) {
+  constexpr int bytes = N * sizeof(T) < 16 ? N * sizeof(T) : 16;
+  constexpr int each = bytes / sizeof(T);
+  typedef typename TwWord<bytes>::type Word;
+  T part[each];
+#pragma unroll
+  for (int j = 0; j < each; ++j) part[j] = other;
+  Word word[N / each];
+#pragma unroll
+  for (int i = 0; i < N / each; ++i) memcpy(&word[i], part, bytes);
+  if (mask) {
+#pragma unroll
+    for (int i = 0; i < N / each; ++i) {
+      const Word *from = reinterpret_cast<const Word *>(p) + i;
+      if constexpr (ReadOnly) {
+        word[i] = __ldg(from);
+      } else {
+        word[i] = *from;
+      }
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < N / each; ++i) {
+    memcpy(part, &word[i], bytes);
+#pragma unroll
+    for (int j = 0; j < each; ++j) r[i * each + j] = part[j];
+  }
+}
+
+template <int N, typename T>
+TW_DEVICE void tw_load_or(T *r, const T *p, bool mask, T other) { tw_load_masked<N, false>(r, p, mask, other); }
+template <int N, typename T>
+TW_DEVICE void tw_load_readonly_or(T *r, const T *p, bool mask, T other) { tw_load_masked<N, true>(r, p, mask, other); }
+
 // How many elements lie between the last multiple of N elements in memory and p.
 template <int N, typename T>
 TW_DEVICE int tw_misaligned(const T *p) {
@@ -467,6 +504,7 @@ TW_DEVICE __half tw_fma(__half a, __half b, __half c) { return __hfma(a, b, c); 
 #ifdef TW_BF16
 TW_DEVICE float tw_float(__nv_bfloat16 x) { return __bfloat162float(x); }
 #ifdef TW_MATRIX_INSTRUCTIONS
+#define TW_CONVERSION asm volatile
 // Not to be moved: ptxas would else merge the conversions of accumulators at a place where it then serialises wgmma.
 TW_DEVICE __nv_bfloat16 tw_bf16(float x) {
   unsigned short r;
@@ -474,8 +512,19 @@ TW_DEVICE __nv_bfloat16 tw_bf16(float x) {
   return __ushort_as_bfloat16(r);
 }
 #else
+#define TW_CONVERSION asm
 TW_DEVICE __nv_bfloat16 tw_bf16(float x) { return __float2bfloat16_rn(x); }
 #endif
+// To bf16 and back: as the upper half of a pair whose lower half is zero, one instruction.
+TW_DEVICE float tw_round_bf16(float x) {
+#ifdef __CUDACC__
+  unsigned r;
+  TW_CONVERSION("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(x), "f"(0.0f));
+  return __uint_as_float(r);
+#else
+  return tw_float(tw_bf16(x));
+#endif
+}
 TW_DEVICE __nv_bfloat16 tw_bf16(double x) { return __double2bfloat16(x); }
 TW_DEVICE __nv_bfloat16 tw_bf16(int x) { return __int2bfloat16_rn(x); }
 TW_DEVICE __nv_bfloat16 tw_bf16(unsigned int x) { return __uint2bfloat16_rn(x); }
@@ -484,6 +533,31 @@ TW_DEVICE __nv_bfloat16 tw_bf16(unsigned long long x) { return __ull2bfloat16_rn
 TW_DEVICE __nv_bfloat16 tw_bf16_bits(unsigned short bits) { return __ushort_as_bfloat16(bits); }
 TW_DEVICE __nv_bfloat16 tw_fma(__nv_bfloat16 a, __nv_bfloat16 b, __nv_bfloat16 c) { return __hfma(a, b, c); }
 #endif
+
+// erf of f32: an odd polynomial near 0, 1 - 2^p(|x|) elsewhere, both computed and one of them taken. Without a branch and
+// without choices of coefficients a chain of it takes 15 instructions, and others fit in between. Within 3 units in the
+// last place; `tests/lowering/erf_coefficients.py` derives the numbers. The host has its own.
+#ifdef __CUDACC__
+TW_DEVICE float tw_erf(float x) {
+  const float t = fabsf(x), s = x * x;
+  float near = fmaf(4.16047871e-3f, s, -2.63623502e-2f);
+  near = fmaf(near, s, 0.112738244f);
+  near = fmaf(near, s, -0.376119435f);
+  near = fmaf(near, s, 0.128379092f);
+  near = fmaf(near, x, x);
+  float far = fmaf(-2.03446881e-3f, t, 2.41735373e-2f);
+  far = fmaf(far, t, -0.13633208f);
+  far = fmaf(far, t, -0.932002604f);
+  far = fmaf(far, t, -1.62074494f);
+  far = fmaf(far, t, -1.47660635e-3f);
+  asm("ex2.approx.ftz.f32 %0, %0;" : "+f"(far));
+  far = copysignf(1.0f - far, x);
+  return t < 0.75f ? near : far;
+}
+#else
+TW_DEVICE float tw_erf(float x) { return erff(x); }
+#endif
+TW_DEVICE double tw_erf(double x) { return erf(x); }
 
 TW_DEVICE float tw_fma(float a, float b, float c) { return fmaf(a, b, c); }
 TW_DEVICE double tw_fma(double a, double b, double c) { return fma(a, b, c); }

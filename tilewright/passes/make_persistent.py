@@ -8,6 +8,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IndexType, ModuleOp, UnitAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from tilewright.dialects.assembly import int_array
 from tilewright.dialects.sym import ApplyOp, Expr, floordiv, mod
 from tilewright.dialects.sym.attributes import DimsAttr
 from tilewright.dialects.tile.blocks import BlockCountOp, RasterOp
@@ -24,8 +25,10 @@ class MakePersistentPass(TilewrightPass):
     """Lets a block compute one tile after the other, in an order that shares operands in the cache.
 
     The kernel is launched with as many blocks as run at once; block b takes the tiles b, b + blocks, ..., in a raster
-    of `group` rows. Copies for the next tile can then run while the last one is stored. Only kernels with a product on
-    matrix instructions are changed, whose blocks fill a processor each. Relies on `choose-mma`.
+    of `group` rows. Of a kernel with clusters these are tiles of clusters, of which each block has its own: so all
+    blocks of a cluster make the same turns. Copies for the next tile can then run while the last one is stored. Only
+    kernels with a product on matrix instructions are changed, whose blocks fill a processor each. Relies on
+    `choose-mma`.
     """
 
     name = "make-persistent"
@@ -40,7 +43,7 @@ class MakePersistentPass(TilewrightPass):
             on_matrix = len(products) == 1 and products[0].inst is not None and products[0].inst.data == "wgmma"
             if not on_matrix or kernel.persistent is not None:
                 continue
-            if len(kernel.grid.data) < 2:
+            if len(kernel.grid.data) - (1 if kernel.is_clustered else 0) < 2:
                 remark(kernel, self.name, "left as it is: its grid has no rows and columns")
                 continue
             self._wrap(kernel)
@@ -48,6 +51,10 @@ class MakePersistentPass(TilewrightPass):
     def _wrap(self, kernel: KernelOp) -> None:
         block, grid = kernel.body.block, kernel.grid.data
         coordinates = list(kernel.coordinates)
+        together, rank = kernel.cluster_size, None
+        if kernel.is_clustered:
+            # `form-clusters` made the last dim the place in a cluster.
+            rank, grid, coordinates = coordinates[-1], grid[:-1], coordinates[:-1]
         tiles = Expr.const(1)
         for size in grid:
             tiles = tiles * size
@@ -79,21 +86,31 @@ class MakePersistentPass(TilewrightPass):
             each.detach()
             if each not in last:
                 body.add_op(each)
+        in_cluster: list[Operation] = []
+        if rank is not None:
+            in_cluster = [ApplyOp(mod(Expr.symbol("b"), together), {"b": coordinates[0]})]
+            in_cluster[0].results[0].name_hint = rank.name_hint
+            rank.replace_all_uses_with(in_cluster[0].results[0])
+            block.erase_arg(rank)
         for coordinate in coordinates[1:]:
             block.erase_arg(coordinate)
         coordinates[0].name_hint = "block"
         count = BlockCountOp()
         count.res.name_hint = "blocks"
         loop = ForOp(
-            Expr.symbol("b"),
+            floordiv(Expr.symbol("b"), together),
             tiles,
-            Expr.symbol("n"),
+            floordiv(Expr.symbol("n"), together),
             Region(body),
             where={"b": coordinates[0], "n": count.res},
         )
-        for new in (count, loop, *first, raster):
+        for new in (count, loop, *in_cluster, *first, raster):
             new.location = kernel.location
-        block.add_ops([count, loop, *last])
-        kernel.properties["grid"] = DimsAttr((tiles,))
+        block.add_ops([*in_cluster, count, loop, *last])
+        kernel.properties["grid"] = DimsAttr((tiles * together,))
+        if rank is not None:
+            kernel.properties["cluster"] = int_array([together])
+        else:
+            kernel.properties.pop("cluster", None)
         kernel.properties["persistent"] = UnitAttr()
         remark(loop, self.name, f"blocks take tiles in turn, {self.group} rows of tiles at a time")

@@ -22,7 +22,7 @@ from tilewright.dialects.tile.channels import (
 from tilewright.dialects.tile.compute import MmaOp, ReduceOp
 from tilewright.dialects.tile.copies import ASYNC_BYTES, CopyOp
 from tilewright.dialects.tile.structure import AllocOp, ForOp, KernelOp
-from tilewright.dialects.tile.types import distributed
+from tilewright.dialects.tile.types import buf_type, distributed
 from tilewright.passes.allocate_shared import ALIGNMENT, dense_bytes, shared_limit
 from tilewright.passes.choose_mma import only_fill, unmapped
 from tilewright.passes.core import TilewrightPass, error_at
@@ -34,6 +34,8 @@ from tilewright.passes.vectorise import provable_width, set_widths, widen
 
 SPARE_BYTES = 2048
 """Left for barriers and for the alignment of rings."""
+MOST_WORDS = 16
+"""Registers of a thread that may hold what its next turn multiplies, beside its accumulators."""
 MOST_AHEAD = 4
 """Slots that warps fill and read, at most: three tiles on their way cover the latency of global memory."""
 
@@ -66,6 +68,8 @@ class PipelineCopiesPass(TilewrightPass):
                     self._pipeline(kernel, mma, scopes)
                 elif inst == "mma.sync":
                     self._fill_ahead(kernel, mma, scopes)
+                else:
+                    self._load_ahead(kernel, mma)
 
     def _pipeline(self, kernel: KernelOp, mma: MmaOp, scopes: KernelScopes) -> None:
         loop = mma.parent_op()
@@ -157,6 +161,47 @@ class PipelineCopiesPass(TilewrightPass):
         how = " and ".join(dict.fromkeys("asynchronous copies" if o.is_async else "loads and stores" for o in made))
         remark(loop, self.name, f"{stages} slots of {slot} bytes, filled {stages - 1} turns ahead by {how}")
 
+    def _load_ahead(self, kernel: KernelOp, mma: MmaOp) -> None:
+        """Loads of the next turn go into registers while this one multiplies, and from there to shared memory."""
+        loop = _filling_loop(mma)
+        copies = [] if loop is None else _loads(kernel, loop)
+        if loop is None or not copies:
+            remark(mma, self.name, "left as it is: no loop whose copies fill shared memory")
+            return
+        assert kernel.threads is not None
+        words = sum(-(-dense_bytes(buf(c.target)) // (4 * kernel.threads.value.data)) for c in copies)
+        if words > MOST_WORDS:
+            remark(
+                loop, self.name, f"left as it is: {words} registers a thread for the next turn, at most {MOST_WORDS}"
+            )
+            return
+        assert loop.parent is not None
+        name = _fresh_name(loop)
+        start = ApplyOp(loop.lower.data, loop.where)
+        # Past the end as far as the last turn goes anyway, so that no index grows beyond what guards count.
+        after = smin(loop.upper.data, Expr.symbol(name) + loop.step.data)
+        following = ApplyOp(after, {**loop.where, name: loop.variable})
+        here, later = list[Operation]([start]), list[Operation]([following])
+        for copy in copies:
+            assert copy.dist is not None
+            type_ = buf(copy.target)
+            held = AllocOp(buf_type(type_.sizes, type_.element, "fragment", copy.dist))
+            held.res.name_hint = None if copy.target.name_hint is None else f"next_{copy.target.name_hint}"
+            here += [held, *_load(copy, held.res, loop, start.result)]
+            later += _load(copy, held.res, loop, following.result)
+            along = None if copy.along is None else copy.along.value.data
+            fill = CopyOp(held.res, [], copy.target, list(copy.target_offsets), width=copy.widths[1], along=along)
+            fill.location = copy.location
+            loop.body.block.insert_op_before(fill, copy)
+        for new in (*here, *later):
+            new.location = mma.location
+        loop.parent.insert_ops_before(here, loop)
+        loop.body.block.insert_ops_after(later, copies[-1])
+        for copy in copies:
+            copy.detach()
+            copy.erase()
+        remark(loop, self.name, f"loads run a turn ahead, in {words} registers a thread")
+
     def _fill_slot(self, copy: CopyOp, mma: MmaOp, acquire: AcquireOp, receive: ReceiveOp, number: int) -> None:
         old = copy.target
         written, read = acquire.buffers[number], receive.buffers[number]
@@ -171,6 +216,80 @@ class PipelineCopiesPass(TilewrightPass):
         alloc.detach()
         alloc.erase()
         del mma
+
+
+def _filling_loop(mma: MmaOp) -> ForOp | None:
+    """The innermost loop around a product in whose body copies from global memory fill shared buffers."""
+    at = mma.parent_op()
+    while isinstance(at, ForOp):
+        if any(isinstance(o, CopyOp) and o.spaces == ("global", "shared") for o in at.body.block.ops):
+            return at
+        at = at.parent_op()
+    return None
+
+
+def _loads(kernel: KernelOp, loop: ForOp) -> list[CopyOp]:
+    """The copies of a loop's body from global memory, which nothing stores to, to a shared buffer that nothing else
+    writes; none unless all are such, and read where the loop's variable and what is outside say."""
+    found = [o for o in loop.body.block.ops if isinstance(o, CopyOp) and o.spaces == ("global", "shared")]
+    stored = {o.target for o in kernel.walk() if isinstance(o, CopyOp) and o.spaces[1] == "global"}
+    for copy in found:
+        others = [u.operation for u in copy.target.uses if u.operation is not copy]
+        if copy.dist is None or not copy.by_threads or copy.source in stored:
+            return []
+        if any(isinstance(o, CopyOp) and o.target is copy.target for o in others):
+            return []
+        for value in copy.source_offsets:
+            if not _is_outside(value, loop) and value is not loop.variable:
+                owner = value.owner
+                if not isinstance(owner, ApplyOp) or owner.parent is not loop.body.block:
+                    return []
+                if any(v is not loop.variable and not _is_outside(v, loop) for v in owner.operands):
+                    return []
+    return found
+
+
+def _is_outside(value: SSAValue, loop: ForOp) -> bool:
+    owner = value.owner
+    at = owner.parent_op() if isinstance(owner, Block) else owner
+    while at is not None and at is not loop:
+        at = at.parent_op()
+    return at is None
+
+
+def _load(copy: CopyOp, held: SSAValue, loop: ForOp, at: SSAValue) -> list[Operation]:
+    """What loads the tile of the turn in which the loop's variable is `at`, with the index arithmetic for it."""
+    made: list[Operation] = []
+    offsets: list[SSAValue] = []
+    bounds = list(copy.bound_words)
+    for axis, value in enumerate(copy.source_offsets):
+        if value is loop.variable:
+            offsets.append(at)
+        elif isinstance(value.owner, ApplyOp) and loop.variable in value.owner.operands:
+            moved = value.owner.clone({loop.variable: at})
+            made.append(moved)
+            offsets.append(moved.results[0])
+        elif isinstance(value.owner, ApplyOp) and value.owner.parent is loop.body.block:
+            moved = value.owner.clone()
+            made.append(moved)
+            offsets.append(moved.results[0])
+            continue
+        else:
+            offsets.append(value)
+            continue
+        bounds[axis] = "clip"  # past the end behind the last turn
+    load = CopyOp(
+        copy.source,
+        offsets,
+        held,
+        [],
+        bounds=bounds,
+        other=copy.other,
+        width=copy.widths[0],
+        along=None if copy.along is None else copy.along.value.data,
+        unaligned=copy.unaligned is not None,
+    )
+    return [*made, load]
 
 
 def _room(kernel: KernelOp) -> int:
@@ -197,7 +316,9 @@ def _widen(copy: CopyOp, scopes: KernelScopes) -> None:
     axis = swizzle.along.data
     width = provable_width(copy, axis, scopes, whole=False)
     wide = widen(copy.dist.dims, copy.tile_type.sizes, axis, width)
-    if wide[axis].vector > copy.widths[0]:
+    now = 1 if copy.unaligned is not None else copy.widths[0]
+    if wide[axis].vector > now:
+        copy.properties.pop("unaligned", None)
         copy.properties["dist"] = distributed(wide)
         set_widths(copy, wide[axis].vector, wide[axis].vector, axis)
 
@@ -217,7 +338,7 @@ def _fill(loop: ForOp, moved: list[Operation], copies: list[CopyOp], channel: Ch
         body.add_op(new)
         if isinstance(new, CopyOp):
             load, store = new.widths
-            if load == store and load * bytes_of(buf(new.source).element) in ASYNC_BYTES:
+            if new.unaligned is None and load == store and load * bytes_of(buf(new.source).element) in ASYNC_BYTES:
                 new.properties["via"] = StringAttr("cp.async")
     body.add_op(PublishOp(channel.res))
     return Region(body)

@@ -65,8 +65,10 @@ TILE_PASSES = (
     "remove-barriers",
     "prove-bounds",
     "finish-schedule",
+    "form-clusters",
     "make-persistent",
     "pipeline-copies",
+    "share-copies",
     "specialise-warps",
 )
 """Decisions of the schedule, each written on the ops."""

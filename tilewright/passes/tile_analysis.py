@@ -141,7 +141,8 @@ class KernelScopes:
                 for result, size in zip(op.results, op.sizes.data, strict=True):
                     scope.bounded(result, 0, size, "place in a raster")
             elif isinstance(op, BlockCountOp):
-                scope.require(Relation(value_symbol(op.res), ">=", Expr.const(1)), "number of blocks")
+                least = Expr.const(kernel.cluster_size)
+                scope.require(Relation(value_symbol(op.res), ">=", least), "number of blocks")
 
     def at(self, op: Operation) -> IndexScope:
         """The scope of the block that holds `op`."""

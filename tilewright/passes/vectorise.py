@@ -173,7 +173,16 @@ class VectorisePass(TilewrightPass):
                 set_widths(copy, width, shared_width(copy, axis, scopes, width), axis)
                 remark(copy, self.name, f"accesses of {width} elements along dim {axis}")
                 return
-        axis, width = copy.tile_type.rank - 1, self.access_bytes // bytes_of(copy.tile_type.element)
+        axis, width = contiguous_dim(copy, scopes), self.access_bytes // bytes_of(copy.tile_type.element)
+        if axis is not None and copy.spaces[1] == "shared" and readable_unaligned(copy, axis, scopes):
+            widened = widen(dist, sizes, axis, width)
+            if widened[axis].vector * bytes_of(copy.tile_type.element) in UNALIGNED_BYTES:
+                copy.properties["dist"] = distributed(widened)
+                set_widths(copy, widened[axis].vector, shared_width(copy, axis, scopes, width), axis)
+                copy.properties["unaligned"] = UnitAttr()
+                remark(copy, self.name, f"accesses of {width} elements from any on along dim {axis}")
+            return
+        axis = copy.tile_type.rank - 1
         if storable_unaligned(copy, axis, scopes, width):
             widened = widen(dist, sizes, axis, width)
             if widened[axis].threads >= width:

@@ -61,7 +61,7 @@ def compile_module(module: ModuleOp, target: str = "auto", arch: str | None = No
     check_signature(function)
     # Before any pass uses the statements: of such that clash anything would follow.
     check_statements(module, function)
-    compiled = CompiledEntry(module, name, choice.arch)
+    compiled = CompiledEntry(module, name, choice.arch, choice.processors)
     if choice.backend != "reference":
         # What is wrong with the program shows when it is compiled, not when it is called.
         _ = compiled.planned

@@ -73,17 +73,20 @@ class Kernel:
 
     def stats(self) -> dict[str, Any]:
         """`backend` and `launches` of the last call, `pipeline_runs` of the tensor half, and for each variant in
-        `kernels`: name, variant, compiled (whether a call has wanted it), registers, spill_bytes, stack_bytes,
-        smem_bytes, occupancy (blocks a multiprocessor); None where unknown."""
+        `kernels`: name, variant, compiled (whether a call has wanted it), code (the symbol of what it runs, which
+        variants that differ in names alone share), registers, spill_bytes, stack_bytes, smem_bytes, occupancy (blocks a
+        multiprocessor); None where unknown."""
         unknown = dict.fromkeys(("registers", "spill_bytes", "stack_bytes", "smem_bytes", "occupancy"))
         kernels: list[dict[str, Any]] = []
         if self._entry.pipeline_runs:
             for site in self._entry.sites.values():
+                wanted = self._entry.is_lowered(site)
                 kernels.append(
                     {
                         "name": site.kernel,
                         "variant": site.variant,
-                        "compiled": self._entry.is_lowered(site),
+                        "compiled": wanted,
+                        "code": self._entry.lower(site).name if wanted else None,
                         **unknown,
                         **self._backend.details(site),
                     }

@@ -7,6 +7,7 @@ foreign stream (torch's current one, say), or needs a raw handle (occupancy), is
 from __future__ import annotations
 
 import ctypes
+import threading
 from ctypes import byref, c_char_p, c_int, c_size_t, c_uint, c_void_p
 from functools import cache
 from typing import Any
@@ -151,6 +152,17 @@ def home_of(pointer: int) -> tuple[int, int] | None:
     return context.value or 0, ordinal.value
 
 
+class _Room:
+    """Where one thread puts the parameters of a kernel's launches. The driver copies them before a launch returns."""
+
+    def __init__(self, size: int) -> None:
+        self.size = c_size_t(size)
+        self.buffer = ctypes.create_string_buffer(size)
+        self.address = ctypes.addressof(self.buffer)
+        # CU_LAUNCH_PARAM_BUFFER_POINTER, _BUFFER_SIZE, _END.
+        self.extra = (c_void_p * 5)(1, self.address, 2, ctypes.addressof(self.size), 0)
+
+
 class RawFunction:
     """A kernel by its raw handle, in a module of its own: for foreign streams and for occupancy."""
 
@@ -162,6 +174,7 @@ class RawFunction:
         self.handle = function.value or 0
         self.name = name
         self._dynamic_smem = 0
+        self._rooms = threading.local()
 
     def allow_dynamic_smem(self, smem_bytes: int) -> None:
         """Opt in to this much dynamic shared memory a block, if it is more than before."""
@@ -174,12 +187,13 @@ class RawFunction:
 
     def launch(self, grid: tuple[int, int, int], block: int, smem_bytes: int, args: bytes, stream: int) -> int:
         """Launch on any stream of the current context with packed parameters; the driver's status."""
-        self.allow_dynamic_smem(smem_bytes)
-        size = c_size_t(len(args))
-        # CU_LAUNCH_PARAM_BUFFER_POINTER, _BUFFER_SIZE, _END. The driver copies the buffer before it returns.
-        buffer = ctypes.cast(c_char_p(args), c_void_p)
-        extra = (c_void_p * 5)(1, buffer.value, 2, ctypes.addressof(size), 0)
-        return load().cuLaunchKernel(self.handle, *grid, block, 1, 1, smem_bytes, stream, None, extra)
+        if smem_bytes > self._dynamic_smem:
+            self.allow_dynamic_smem(smem_bytes)
+        room: _Room | None = getattr(self._rooms, "room", None)
+        if room is None or room.size.value != len(args):
+            room = self._rooms.room = _Room(len(args))
+        ctypes.memmove(room.address, args, len(args))
+        return load().cuLaunchKernel(self.handle, *grid, block, 1, 1, smem_bytes, stream, None, room.extra)
 
     def blocks_per_multiprocessor(self, block: int, smem_bytes: int) -> int:
         """How many blocks of this size fit on one multiprocessor at once."""

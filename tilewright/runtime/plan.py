@@ -118,6 +118,8 @@ class HostPlan:
             assert op.res is not None
             self.slots[op.res] = Slot("chosen", n)
         self.choices = sum(slot.kind == "chosen" for slot in self.slots.values())
+        self.spare = frozenset(n for n, op in enumerate(scratch) if _only_in_cases(op, func))
+        """Scratch that stands before dispatches whose cases may use it: a call has it where one of its launches does."""
         self.bound_tensors: dict[SSAValue, BindOp] = {op.value: op for op in func.body.walk() if isinstance(op, BindOp)}
         self.sites: tuple[Site, ...] = tuple(self._site(op) for op in func.body.walk() if isinstance(op, LaunchOp))
         self.site_of: dict[Operation, int] = {site.launch: n for n, site in enumerate(self.sites)}
@@ -141,6 +143,17 @@ class HostPlan:
                 break
             before += len(members)
         return before + slot.number
+
+    def needed(
+        self, scratch: tuple[tuple[int, ...] | None, ...], launches: Sequence[PlannedLaunch], chosen: tuple[int, ...]
+    ) -> tuple[tuple[int, ...] | None, ...]:
+        """The shapes of scratch, None in place of spare scratch that no launch uses."""
+        if not self.spare:
+            return scratch
+        slots = [slot for each in launches for slot in self.sites[each.site].tensors]
+        used = {chosen[slot.number] if slot.kind == "chosen" else self.place(slot) for slot in slots}
+        first = self.place(Slot("scratch", 0))
+        return tuple(None if n in self.spare and first + n not in used else shape for n, shape in enumerate(scratch))
 
     def decide(self, arguments: Sequence[Layout | None], results: Sequence[Layout] | None = None) -> Decision:
         """What a call with these layouts does; `results` are the caller's own output tensors, if any.
@@ -234,6 +247,12 @@ class HostPlan:
             if any("%" in symbol for symbol in shifted.symbols):
                 raise _at(op, f"a base address may occur as `base mod c` only, got {expr}")
         return found
+
+
+def _only_in_cases(op: AllocOp, func: FuncOp) -> bool:
+    """Whether scratch stands in the function itself, and is used in cases of dispatches alone."""
+    block = func.body.block
+    return op.parent is block and all(use.operation.parent is not block for use in op.res.uses)
 
 
 def parameter_of(type_: Attribute, name: str) -> Parameter:

@@ -239,6 +239,8 @@ def generate(plan: HostPlan) -> tuple[str, Callable[[Sequence[Layout | None], Se
     results = tuple_code([f"hr{n}" for n in range(len(plan.results))])
     scratch = tuple_code([f"hs{n}" for n in range(len(plan.scratch))])
     chosen = tuple_code([f"nc{n}" for n in range(plan.choices)])
+    if plan.spare:
+        scratch = f"needed({scratch}, launches, {chosen})"
     writer.line(f"return Decision({symbols}, {results}, {scratch}, launches, {chosen})")
     source = "\n".join(["def plan(args, outs):", *writer.lines, ""])
 
@@ -252,6 +254,7 @@ def generate(plan: HostPlan) -> tuple[str, Callable[[Sequence[Layout | None], Se
         "PlannedLaunch": PlannedLaunch,
         "normalised": normalised,
         "fail": fail,
+        "needed": plan.needed,
     }
     compiled = define(source, "plan", extra)
 

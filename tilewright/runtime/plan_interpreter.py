@@ -134,12 +134,14 @@ def interpret(plan: HostPlan, arguments: Sequence[Layout | None], results: Seque
             call.expect_contiguous(value, slot)
     call.block(plan.func.body.block)
     values = call.environment.values
+    chosen = tuple(plan.place(call.chosen[n]) if n in call.chosen else -1 for n in range(plan.choices))
+    scratch = tuple(call.memory.get(n) for n in range(len(plan.scratch)))
     return Decision(
         tuple(values.get(s, 0) for s in plan.symbols),
         tuple(call.layouts[Slot("result", n)].shape for n in range(len(plan.results))),
-        tuple(call.memory.get(n) for n in range(len(plan.scratch))),
+        plan.needed(scratch, call.launches, chosen),
         call.launches,
-        tuple(plan.place(call.chosen[n]) if n in call.chosen else -1 for n in range(plan.choices)),
+        chosen,
     )
 
 

@@ -19,9 +19,10 @@ from tilewright.dialects.host.ops import FuncOp
 from tilewright.dialects.location import location_of
 from tilewright.dialects.registry import make_context
 from tilewright.dialects.simt.structure import KernelOp
-from tilewright.dialects.sym import Relation, RequireOp, SymbolOp
+from tilewright.dialects.sym import Expr, Relation, RequireOp, SymbolOp
 from tilewright.lowering import pipelines
 from tilewright.lowering.instantiate import instantiate, variant_symbol
+from tilewright.lowering.same_kernels import canonical_form
 from tilewright.lowering.targets.limits import cuda_limits
 from tilewright.passes.pipeline import run_pipeline
 from tilewright.runtime.plan import HostPlan, Site
@@ -51,10 +52,11 @@ class CompiledEntry:
     """A tensor-level function and everything that is made from it, each at most once.
 
     `module` is kept as it was (a copy) for the reference and for `ir`; functions other than `entry` are left out. The
-    `arch` picks what variants are lowered for.
+    `arch` picks what variants are lowered for; the plan chooses among them for a device of so many `processors` (the
+    architecture's by default), which no kernel depends on.
     """
 
-    def __init__(self, module: ModuleOp, entry: str, arch: str) -> None:
+    def __init__(self, module: ModuleOp, entry: str, arch: str, processors: int | None = None) -> None:
         self.module = copy_module(module)
         for each in list(self.module.ops):
             if isinstance(each, func.FuncOp) and each.sym_name.data != entry:
@@ -62,11 +64,15 @@ class CompiledEntry:
                 each.erase()
         self.entry = entry
         self.arch = arch
+        self.processors = processors
         self.pipeline_runs = 0
         self.compile_seconds = 0.0
         """Time spent in pipelines, and by backends in compilers behind them, so far."""
         self._lowered: dict[VariantKey, Lowered] = {}
         self._locks: dict[VariantKey, threading.Lock] = {}
+        self._forms: dict[str, tuple[str, ModuleOp, KernelOp, tuple[str, ...]]] = {}
+        """Kernels by what they are made from, names aside: name, module, kernel, and its symbols in order."""
+        self._form_locks: dict[str, threading.Lock] = {}
         self._lock = threading.Lock()
         self._plan_lock = threading.Lock()
         self._planned: tuple[ModuleOp, HostPlan] | None = None
@@ -117,7 +123,10 @@ class CompiledEntry:
         return self.key(site) in self._lowered
 
     def lower(self, site: Site) -> Lowered:
-        """The variant that a launch asks for at the simt level; lowered when first asked for, by one thread."""
+        """The variant that a launch asks for at the simt level; lowered when first asked for, by one thread.
+
+        Of variants that differ in names alone the first is lowered: the others have its `kernel` and its `name`.
+        """
         key = self.key(site)
         found = self._lowered.get(key)
         if found is not None:
@@ -141,11 +150,16 @@ class CompiledEntry:
             symbols = [op for op in self.planned[0].ops if isinstance(op, SymbolOp | RequireOp | FuncOp)]
             return str(ModuleOp([copy_op(op) for op in symbols]))
         kernels: list[Operation] = []
-        for site in self.sites.values():
-            if level == "simt":
-                kernels.append(copy_op(self.lower(site).kernel))
-                continue
+        if level == "simt":
+            distinct = dict.fromkeys(self.lower(site).kernel for site in self.sites.values())
+            kernels.extend(copy_op(kernel) for kernel in distinct)
+        seen: set[str] = set()
+        for site in self.sites.values() if level == "scheduled" else ():
             module = instantiate(self.planned[0], site.launch, self.arch)
+            form, _ = canonical_form(module)
+            if form in seen:
+                continue
+            seen.add(form)
             self._schedule(module, _up_to(pipelines.TILE, pipelines.STAGE_ENDS[level]))
             kernels.extend(copy_op(op) for op in module.ops if not isinstance(op, SymbolOp | RequireOp))
         symbols = [copy_op(op) for op in self.planned[0].ops if isinstance(op, SymbolOp | RequireOp)]
@@ -153,7 +167,7 @@ class CompiledEntry:
 
     def _tensor_half(self, names: Sequence[str]) -> ModuleOp:
         module = copy_module(self.module)
-        pipelines.run(module, self.context, names, arch=self.arch)
+        pipelines.run(module, self.context, names, arch=self.arch, processors=self.processors)
         return module
 
     def _schedule(self, module: ModuleOp, names: Sequence[str]) -> None:
@@ -162,13 +176,22 @@ class CompiledEntry:
 
     def _lower(self, site: Site) -> Lowered:
         module = instantiate(self.planned[0], site.launch, self.arch)
-        name = variant_symbol(site.launch)
-        self._schedule(module, pipelines.TILE)
-        kernel = next((op for op in module.ops if isinstance(op, KernelOp)), None)
-        if kernel is None:
-            raise TilewrightError(f"@{name}: the tile pipeline left no simt.kernel", location_of(site.launch))
-        params = [p.data for p in kernel.params.data]
-        of_maps = [e for m in kernel.tensor_maps.data for e in (*m.dims.data, *m.strides.data)]
+        form, symbols = canonical_form(module)
+        with self._lock:
+            lock = self._form_locks.setdefault(form, threading.Lock())
+        with lock:
+            found = self._forms.get(form)
+            if found is None:
+                name = variant_symbol(site.launch)
+                self._schedule(module, pipelines.TILE)
+                kernel = next((op for op in module.ops if isinstance(op, KernelOp)), None)
+                if kernel is None:
+                    raise TilewrightError(f"@{name}: the tile pipeline left no simt.kernel", location_of(site.launch))
+                found = self._forms[form] = name, module, kernel, symbols
+        name, module, kernel, others = found
+        meant: dict[str, Expr | int] = {a: Expr.symbol(b) for a, b in zip(others, symbols, strict=True) if a != b}
+        params = [p.data.substitute(meant) for p in kernel.params.data]
+        of_maps = [e.substitute(meant) for m in kernel.tensor_maps.data for e in (*m.dims.data, *m.strides.data)]
         plan = self.plan
         for expr in (*params, *of_maps):
             unknown = sorted(expr.symbols - (set(plan.symbols) - plan.bases))

@@ -32,6 +32,9 @@ simt.kernel @gemm(%ta: !simt.tmap<[128, 64], bf16>, %tb: !simt.tmap<[64, 64], bf
   %tid = simt.tid
   %block = simt.block_id x
   simt.elect block {
+    simt.prefetch_map %ta
+    simt.prefetch_map %tb
+    simt.prefetch_map %tc
     simt.mbar.init %full arrivals 1
     simt.mbar.init %empty arrivals 8
     simt.fence mbarrier_init

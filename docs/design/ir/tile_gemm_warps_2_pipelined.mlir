@@ -1,6 +1,6 @@
 // The same, once copies run ahead: asynchronous copies fill two of three slots before the loop, and in each turn the
 // slot after these (a loop of at most one turn), while the one that was received is multiplied.
-// tilewright-opt tile_gemm_warps_1_chosen.mlir -p 'make-persistent,pipeline-copies,specialise-warps,finish-schedule,
+// tilewright-opt tile_gemm_warps_1_chosen.mlir -p 'make-persistent,pipeline-copies,share-copies,specialise-warps,finish-schedule,
 // insert-barriers,remove-barriers,allocate-shared'
 sym.symbol @M {min = 0}
 sym.symbol @N {min = 0, multiple_of = 8}

@@ -16,12 +16,7 @@ sym.symbol @N
 // CHECK-NEXT:     const int v8 = v7 * 256;
 // CHECK-NEXT:     const int v9 = static_cast<int>(static_cast<unsigned int>(v8) + static_cast<unsigned int>(v4));
 // CHECK-NEXT:     const bool v10 = v9 < v3;
-// CHECK-NEXT:     if (v10) {
-// CHECK-NEXT:       tw_load_readonly<4>(&v6[v7][0], v0 + v9);
-// CHECK-NEXT:     }
-// CHECK-NEXT:     else {
-// CHECK-NEXT:       tw_fill<4, float>(&v6[v7][0], __int_as_float(0xff800000));
-// CHECK-NEXT:     }
+// CHECK-NEXT:     tw_load_readonly_or<4, float>(&v6[v7][0], v0 + v9, v10, __int_as_float(0xff800000));
 // CHECK-NEXT:   }
 // CHECK-NEXT:   tw_barrier();
 // CHECK-NEXT:   const float v11 = v6[1][3];

@@ -20,7 +20,7 @@ sym.symbol @b_base {source = "base"}
 // CHECK: tile.for %k = 0 to min(K, 96) step 32 {
 // CHECK-NEXT: %t_a, %t_b = tile.acquire %ring
 // CHECK-NEXT: tile.copy %a[%zero, %k] to %t_a bounds [clip, clip] other 0.000000e+00 : bf16 via cp.async width 8 store_width 8
-// CHECK-NEXT: tile.copy %b[%k, %zero] to %t_b bounds [clip, clip] other 0.000000e+00 : bf16 dist
+// CHECK-NEXT: tile.copy %b[%k, %zero] to %t_b bounds [clip, clip] other 0.000000e+00 : bf16 width 8 store_width 8 unaligned dist
 // CHECK-NEXT: tile.publish %ring
 // CHECK: tile.for %k_1 = 0 to K step 32 {
 // CHECK-NEXT: %t_a_1, %t_b_1 = tile.receive %ring

@@ -7,6 +7,7 @@ from typing import Any
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
 from tests.passes.support import CONTEXT
 from tests.passes.tile.support import check_facts
@@ -16,6 +17,7 @@ from tilewright.api.testing.execute import SCHEDULE, PlannedCall, kernel_of
 from tilewright.lowering import pipelines
 from tilewright.lowering.instantiate import instantiate
 from tilewright.lowering.lin_to_tile import LinToTilePass
+from tilewright.passes.form_clusters import FormClustersPass
 from tilewright.passes.pipeline import run_pipeline
 from tilewright.passes.remarks import Remark, collecting_remarks
 from tilewright.runtime.inputs import make_inputs
@@ -27,15 +29,14 @@ MATRIX = ("choose-mma", "stage-results", "make-persistent", "pipeline-copies", "
 
 
 def planned(
-    source: Tensor | Sequence[Tensor], tiles: tuple[int, ...], arch: str = ARCH
+    source: Tensor | Sequence[Tensor], tiles: tuple[int, ...], arch: str = ARCH, along: str | None = None
 ) -> tuple[ModuleOp, ModuleOp, func.FuncOp]:
-    """(program, the same with a launch plan over tiles of these sizes, its function)."""
+    """(program, the same with a launch plan over tiles of these sizes, its function); `along` asks for clusters."""
     module = build_module(source)
     (function,) = (op for op in module.ops if isinstance(op, func.FuncOp))
     lowered = module.clone()
-    passes = [
-        LinToTilePass(tiles, arch) if n == "lin-to-tile" else pipelines.make_passes([n])[0] for n in pipelines.TENSOR
-    ]
+    made: dict[str, ModulePass] = {"lin-to-tile": LinToTilePass(tiles, arch), "form-clusters": FormClustersPass(along)}
+    passes = [made[n] if n in made else pipelines.make_passes([n])[0] for n in pipelines.TENSOR]
     run_pipeline(lowered, CONTEXT, passes, verify_each=True, on_after=check_facts)
     return module, lowered, function
 
@@ -44,10 +45,14 @@ class Matrix:
     """A program with its plan, and its variants for an architecture after each pass of the tile pipeline."""
 
     def __init__(
-        self, source: Tensor | Sequence[Tensor], tiles: tuple[int, ...] = (64, 64, 64), arch: str = ARCH
+        self,
+        source: Tensor | Sequence[Tensor],
+        tiles: tuple[int, ...] = (64, 64, 64),
+        arch: str = ARCH,
+        along: str | None = None,
     ) -> None:
         self.arch = arch
-        self.module, self.planned, self.function = planned(source, tiles, arch)
+        self.module, self.planned, self.function = planned(source, tiles, arch, along)
         self.remarks: list[Remark] = []
         self._stages: dict[str, list[tuple[str, ModuleOp]]] = {}
 

@@ -1,6 +1,7 @@
 """A small matrix product in `simt` for sm_90a, with everything that the large ones have, and a way to break it.
 
-The kernel is in `ring_gemm.mlir`; lines of it end in a mark by which a test replaces them.
+The kernel is in `ring_gemm.mlir`, and for clusters of two blocks in `cluster_gemm.mlir`; lines of them end in a mark by
+which a test replaces them.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ BF16 = ml_dtypes.bfloat16
 TILE = 64
 
 TEXT = (Path(__file__).parent / "ring_gemm.mlir").read_text()
+CLUSTERS = (Path(__file__).parent / "cluster_gemm.mlir").read_text()
 
 
-def planted(**marks: str) -> str:
+def planted(text: str = TEXT, **marks: str) -> str:
     """The kernel's text with the lines of these marks (underscores for spaces) replaced; "" is no line."""
-    lines: list[str] = list(TEXT.splitlines())
+    lines: list[str] = list(text.splitlines())
     for mark, line in {"after_the_producer's_loop": "", **marks}.items():
         (at,) = [i for i, text in enumerate(lines) if text.endswith("  // " + mark.replace("_", " "))]
         # A region may not be empty.
@@ -35,9 +37,9 @@ def planted(**marks: str) -> str:
     return "\n".join(lines)
 
 
-def line_of(mark: str) -> int:
+def line_of(mark: str, text: str = TEXT) -> int:
     """The number of the line with this mark, counted from 1."""
-    (at,) = [i for i, text in enumerate(TEXT.splitlines()) if text.endswith("  // " + mark)]
+    (at,) = [i for i, line in enumerate(text.splitlines()) if line.endswith("  // " + mark)]
     return at + 1
 
 
@@ -62,6 +64,8 @@ class Gemm:
         (kernel,) = [op for op in module.body.block.ops if isinstance(op, KernelOp)]
         down, across, steps = (-(-n // TILE) for n in (self.m, self.n, self.k))
         m, n, k = self.m, self.n, self.k
+        if kernel.cluster is not None:
+            down = -(-down // kernel.cluster_size) * kernel.cluster_size
         memory = [Buffer(x.reshape(-1)) for x in (self.a, self.b, self.c)]
         return compile_kernel(kernel, level, aliased=False).run(
             memory,

@@ -84,7 +84,8 @@ class Programs:
         return sum(kernel.compile_seconds for kernel in self._kernels.values())
 
     def stats(self) -> dict[str, dict[str, Any]]:
-        """Program -> variants that calls have wanted, with their resources, and of how many."""
+        """Program -> what calls have wanted, with its resources, and of how many variants; those that share their code
+        count once."""
         found: dict[str, dict[str, Any]] = {}
         for name, kernel in self._kernels.items():
             stats = kernel.stats()
@@ -94,7 +95,7 @@ class Programs:
                 "compile_seconds": round(kernel.compile_seconds, 3),
                 "pipeline_runs": stats["pipeline_runs"],
                 "variants": len(stats["kernels"]),
-                "compiled": [each for each in stats["kernels"] if each["compiled"]],
+                "compiled": list({e["code"]: e for e in reversed(stats["kernels"]) if e["compiled"]}.values())[::-1],
             }
         return found
 

@@ -128,13 +128,14 @@ def measure(
         samples: dict[str, list[float]] = {name: [] for name in calls}
         if mode == "cold":
             late = dict.fromkeys(calls, 0)
+            single = {name: timer.repeat(call, 1) for name, call in calls.items()}
             for order in orders(settings.cold_rounds):
                 for name in order:
-                    seconds, in_time = timer.cold(calls[name])
+                    seconds, in_time = timer.cold(single[name].run)
                     samples[name].append(seconds)
                     late[name] += not in_time
             found[mode] = {
-                name: Timing(tuple(s), 1, f"launches, {late[name]} late" if late[name] else "launches")
+                name: Timing(tuple(s), 1, f"{single[name].how}, {late[name]} late" if late[name] else single[name].how)
                 for name, s in samples.items()
             }
             continue

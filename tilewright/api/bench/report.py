@@ -35,8 +35,8 @@ tilewright bench report benchmarks/results -o docs/performance.md
 - *sustained*: turns of about 10 ms, back to back, so that clocks are those of a busy GPU. *burst*: turns of about 1 ms,
   each after 20 ms of idling and a fill of 512 MiB. A turn is one replay of a CUDA graph of many calls, on all sides;
   a turn that could not be captured is marked `launches`. Within a turn operands stay in the L2 cache if they fit.
-- *cold*: single launches with the L2 cache flushed, queued while the flush runs. Such a figure holds a few microseconds
-  between two events for every system alike, which draws the ratios of tiny products towards 1.
+- *cold*: graphs of one call with the L2 cache flushed, queued while the flush runs. Such a figure holds a few
+  microseconds between two events for every system alike, which draws the ratios of tiny products towards 1.
 - cuBLAS is `torch.mm(a, b, out=c)` with TF32 off, torch's other settings as they come. Triton is the kernel of its
   tutorial with six fixed configurations, of which the quickest for each shape counts.
 - Of the set *fused*, `tilewright` is `cast(gelu(float(a @ b) + float(bias)))` in one kernel, `tilewright-plain` is the

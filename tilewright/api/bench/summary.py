@@ -89,8 +89,7 @@ def remark(record: Record, mode: str) -> str:
     said = [f"WRONG {name}: {record.errors[name]:.1e} > {record.bound:.1e}" for name in record.wrong]
     timings = record.timings.get(mode, {})
     said += [f"{name}: {note}" for name, note in record.notes.items() if name not in timings]
-    usual = ("launches",) if mode == "cold" else ("graph", "loop")
-    said += [f"{name}: {t.how}" for name, t in timings.items() if t.how not in usual]
+    said += [f"{name}: {t.how}" for name, t in timings.items() if t.how not in ("graph", "loop")]
     return "; ".join(said)
 
 

@@ -34,7 +34,7 @@ def execute(console: Console, arguments: CliArguments) -> int:
         lowered = entry.lower(site)
         source = emit_kernel(lowered.kernel, arch)
         symbol = kernel_symbol(lowered.kernel)
-        stem = _stem(f"{site.kernel}_{site.variant}", symbol)
+        stem = _stem(lowered.name, symbol)
         described: dict[str, Any] = {
             "kernel": site.kernel,
             "variant": site.variant,
@@ -49,7 +49,7 @@ def execute(console: Console, arguments: CliArguments) -> int:
         }
         files[f"{stem}.cu"] = source.encode()
         if not arguments.source_only:
-            compiled = load_or_compile(source, arch)
+            compiled = load_or_compile(source, arch)  # those that share their code find it in the cache
             files[f"{stem}.cubin"] = compiled.cubin
             described["cubin"] = f"{stem}.cubin"
             used = compiled.resources.get(described["symbol"])

@@ -18,6 +18,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.api.testing.execute import (
+    PLAN,
     Array,
     Faults,
     PlannedCall,
@@ -129,17 +130,17 @@ def check(subject: Subject, place: Place | None, program: Program, *, to_sim: bo
 
 
 def fits(place: Place | None, program: Program) -> bool:
-    """Whether a program can be taken to a place: kernels of the tile level start at host-plan."""
+    """Whether a program can be taken to a place: kernels of the tile level start behind lin-to-tile."""
     if place is None or program.level == "tensor" or place.pipeline == "TILE":
         return True
-    return place.index >= pipelines.TENSOR.index("host-plan")
+    return place.index >= pipelines.TENSOR.index(PLAN[0])
 
 
 def _in_tensor(subject: Subject, place: Place, meaning: Meaning, to_sim: bool) -> bool:
     """A subject somewhere in TENSOR: held to the reference there, or to the tile interpreter from lin-to-tile on."""
     before = meaning.module.clone()
     with _during(SetupFailed, f"before {subject.name}"):
-        start = pipelines.TENSOR.index("host-plan") if level_of(before) == "tile" else 0
+        start = pipelines.TENSOR.index(PLAN[0]) if level_of(before) == "tile" else 0
         pipelines.run(before, context(), place.before[start:])
     after = before.clone()
     _apply(subject, after)
@@ -163,7 +164,7 @@ def _in_tensor(subject: Subject, place: Place, meaning: Meaning, to_sim: bool) -
     with _during(Raised, f"{what}, in the rest of the pipeline"):
         rest = place.following(subject.pass_names)
         if level_of(after) == "tile":
-            rest = tuple(n for n in rest if n == "host-plan")
+            rest = tuple(n for n in rest if n in PLAN)
         pipelines.run(after, context(), rest)
         call = PlannedCall(planned(after), meaning.inputs)
         kernels = {site: call.simt(site) for site in call.sites}

@@ -117,7 +117,8 @@ def oracle(module: ModuleOp, inputs: Sequence[Any], sizes: Mapping[str, int]) ->
 
 SCHEDULE = pipelines.TILE[: pipelines.TILE.index("tile-to-simt")]
 """The passes that leave tile IR."""
-PLAN = ("lin-to-tile", "host-plan")
+PLAN = pipelines.TENSOR[pipelines.TENSOR.index("lin-to-tile") + 1 :]
+"""The passes that make a launch plan of kernels in tiles."""
 
 
 def planned(module: ModuleOp) -> ModuleOp:
@@ -126,7 +127,7 @@ def planned(module: ModuleOp) -> ModuleOp:
     if level_of(made) == "tensor":
         pipelines.run(made, context(), pipelines.TENSOR)
     elif any(isinstance(op, LaunchOp) and op.index_width is None for op in made.walk()):
-        pipelines.run(made, context(), ["host-plan"])
+        pipelines.run(made, context(), PLAN)
     return made
 
 
@@ -204,7 +205,9 @@ class PlannedCall:
                 program = self._compiled[kernel] = compile_kernel(kernel, "check", aliased=True)
             of_maps = [e for m in kernel.tensor_maps.data for e in (*m.dims.data, *m.strides.data)]
             sizes = expressions_function(of_maps, self.plan.symbols)(self._decision.symbols)
-            grid = each.grid if kernel.persistent is None else min(each.grid, PERSISTENT_BLOCKS)
+            size = kernel.cluster_size
+            few = -(-PERSISTENT_BLOCKS // size) * size
+            grid = each.grid if kernel.persistent is None else min(each.grid, few)
             report = program.run(
                 [buffer_of(t) for t in each.tensors], params, grid=grid, map_sizes=sizes, landing=landing
             )

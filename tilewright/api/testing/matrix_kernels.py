@@ -21,6 +21,7 @@ from tilewright.api.testing.lin_programs import SEEDS
 from tilewright.api.testing.lin_text import LinText, Value
 from tilewright.api.testing.program import Lane
 from tilewright.api.testing.tile_kernels import TileProgram
+from tilewright.dialects.assembly import int_array
 from tilewright.dialects.parsing import parse_module
 from tilewright.dialects.sym import Expr
 from tilewright.dialects.tile.structure import KernelOp
@@ -114,7 +115,9 @@ def matrix_kernels(draw: st.DrawFn, *, lane: Lane | None = None) -> TileProgram:
     if dims.result.index("j") < dims.result.index("i"):
         tile["i"], tile["j"] = columns, rows
     lanes: tuple[Lane, ...] = ("ordinary", "special") if lane is None else (lane,)
-    kernel = lowered(content, [*(tile[d] for d in dims.result), depth], arch)
+    # Clusters are of the two dims that come last, which the product has its rows and columns along.
+    along = chance.choose((None, None, -2, -1)) if arch == "sm_90a" else None
+    kernel = lowered(content, [*(tile[d] for d in dims.result), depth], arch, along)
     return TileProgram(kernel, sizes, chance.integer(0, SEEDS - 1), chance.choose(lanes), level="tile", meaning=content)
 
 
@@ -125,12 +128,17 @@ def _narrow(text: LinText, x: Value, element: str) -> Value:
     return text.define("lin.cast", content, [x], x.shape, element, x.magnitude)
 
 
-def lowered(content: str, tiles: list[int], arch: str) -> str:
-    """The text of a program's kernels in tiles of these sizes, for an architecture, before host-plan."""
+def lowered(content: str, tiles: list[int], arch: str, along: int | None = None) -> str:
+    """The text of a program's kernels in tiles of these sizes, for an architecture, before host-plan; `along` is a grid
+    dim along which two blocks each are to be a cluster."""
     module = parse_module(content, "program.mlir", context())
     before = pipelines.TENSOR[: pipelines.TENSOR.index("lin-to-tile")]
     run_pipeline(module, context(), [*pipelines.make_passes(before), LinToTilePass(tuple(tiles), arch)])
     for kernel in module.ops:
         if isinstance(kernel, KernelOp):
             kernel.properties["arch"] = StringAttr(arch)
+            if along is not None:
+                cluster = [1] * len(kernel.grid.data)
+                cluster[along] = 2
+                kernel.properties["cluster"] = int_array(cluster)
     return str(module)

@@ -34,7 +34,15 @@ two in three of its programs are such."""
 REPEATED = ("cse",)
 """Passes whose programs of such kinds compute a result twice, which random programs hardly do."""
 
-FOR_MATRICES = ("choose-mma", "stage-results", "make-persistent", "pipeline-copies", "specialise-warps")
+FOR_MATRICES = (
+    "form-clusters",
+    "choose-mma",
+    "stage-results",
+    "make-persistent",
+    "pipeline-copies",
+    "share-copies",
+    "specialise-warps",
+)
 """Passes that act on kernels for matrix instructions alone."""
 
 

@@ -272,6 +272,19 @@ class AllocOp(IRDLOperation):
             following = following * size
         return tuple(reversed(result))
 
+    def order_of(self, dims: Sequence[Expr], strides: Sequence[Expr]) -> tuple[int, ...] | None:
+        """For each dim of a kernel's buffer the dim of the memory that it is, where the kernel sees the memory with its
+        dims in some order; None where it does not."""
+        left = dict(enumerate(zip(self.memory_dims, self.strides, strict=True)))
+        order: list[int] = []
+        for pair in zip(dims, strides, strict=True):
+            found = next((dim for dim, own in left.items() if own == pair), None)
+            if found is None:
+                return None
+            del left[found]
+            order.append(found)
+        return None if left else tuple(order)
+
     def verify_(self) -> None:
         if self.row_multiple < 1:
             raise VerifyException(f"expected a pitch of at least 1 element, got {self.row_multiple}")

@@ -3,6 +3,7 @@
 from xdsl.ir import Dialect
 
 from tilewright.dialects.simt.async_copy import CpAsyncCommitOp, CpAsyncOp, CpAsyncWaitOp
+from tilewright.dialects.simt.clusters import ClusterBarrierOp, ClusterRankOp
 from tilewright.dialects.simt.matrix import LdmatrixOp, MmaSyncOp
 from tilewright.dialects.simt.mbarriers import (
     FenceOp,
@@ -25,7 +26,7 @@ from tilewright.dialects.simt.memory import (
 from tilewright.dialects.simt.roles import ElectOp, RolesOp
 from tilewright.dialects.simt.structure import BlockIdOp, GridDimOp, KernelOp, TidOp, UnrollOp
 from tilewright.dialects.simt.sync import BarrierOp, ShuffleOp
-from tilewright.dialects.simt.tma import BulkCommitOp, BulkWaitOp, TmaLoadOp, TmaStoreOp
+from tilewright.dialects.simt.tma import BulkCommitOp, BulkWaitOp, PrefetchMapOp, TmaLoadOp, TmaStoreOp
 from tilewright.dialects.simt.types import GlobalType, MbarType, RegsType, SharedType, TensorMapAttr, TmapType
 from tilewright.dialects.simt.wgmma import StMatrixOp, WgmmaCommitOp, WgmmaFenceOp, WgmmaOp, WgmmaWaitOp
 
@@ -36,6 +37,8 @@ Simt = Dialect(
         BlockIdOp,
         BulkCommitOp,
         BulkWaitOp,
+        ClusterBarrierOp,
+        ClusterRankOp,
         ElectOp,
         FenceOp,
         GridDimOp,
@@ -53,6 +56,7 @@ Simt = Dialect(
         NamedBarrierOp,
         MisalignedOp,
         MmaSyncOp,
+        PrefetchMapOp,
         RegsAllocOp,
         RegsLoadOp,
         RegsStoreOp,

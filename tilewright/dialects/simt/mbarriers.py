@@ -9,13 +9,22 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, i32
 from xdsl.ir import SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from tilewright.dialects.assembly import i64_attr, parse_type_of, parse_value, parse_word
+from tilewright.dialects.simt.clusters import check_cluster
 from tilewright.dialects.simt.structure import check_room
 from tilewright.dialects.simt.types import MbarType
 
@@ -101,23 +110,35 @@ def print_slot(printer: Printer, array: SSAValue, index: SSAValue) -> None:
 
 @irdl_op_definition
 class MbarArriveOp(IRDLOperation):
-    """`simt.mbar.arrive %b[%s]`: each executing thread arrives once; what it did before is seen after the wait."""
+    """`simt.mbar.arrive %b[%s]`: each executing thread arrives once; what it did before is seen after the wait.
+
+    `simt.mbar.arrive %b[%s] at %r` arrives at that barrier of the cluster's block %r.
+    """
 
     name = "simt.mbar.arrive"
     bar = operand_def(MbarType)
     slot = operand_def(i32)
+    rank = opt_operand_def(i32)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
-    def __init__(self, bar: SSAValue, slot: SSAValue) -> None:
-        super().__init__(operands=[bar, slot])
+    def __init__(self, bar: SSAValue, slot: SSAValue, rank: SSAValue | None = None) -> None:
+        super().__init__(operands=[bar, slot, rank])
+
+    def verify_(self) -> None:
+        if self.rank is not None:
+            check_cluster(self)
 
     @classmethod
     def parse(cls, parser: Parser) -> MbarArriveOp:
-        return cls(*parse_slot(parser))
+        bar, slot = parse_slot(parser)
+        return cls(bar, slot, parse_value(parser) if parser.parse_optional_keyword("at") else None)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         print_slot(printer, self.bar, self.slot)
+        if self.rank is not None:
+            printer.print_string(" at ")
+            printer.print_operand(self.rank)
 
 
 @irdl_op_definition

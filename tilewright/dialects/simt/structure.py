@@ -32,6 +32,7 @@ from xdsl.traits import IsolatedFromAbove, NoTerminator, Pure, RecursiveMemoryEf
 from xdsl.utils.exceptions import VerifyException
 
 from tilewright.dialects.assembly import i64_attr, parse_extra_attributes, parse_i64, parse_word, print_extra_attributes
+from tilewright.dialects.roles import CLUSTERS
 from tilewright.dialects.simt.types import GlobalType, TensorMapAttr, TmapType
 from tilewright.dialects.sym.attributes import ExprAttr, RelationAttr, parse_expr_from, parse_relation_from
 
@@ -42,11 +43,11 @@ DIMENSIONS = ("x", "y", "z")
 class KernelOp(IRDLOperation):
     """A kernel: tensor maps, pointers, scalars that the launch passes by value, scalars (i32 or i64) bound to `params`.
 
-    A `persistent` kernel may be launched with fewer blocks than `grid` says. The host makes each tensor map from its
-    entry in `maps`. The last arguments, as many as `params` has entries,
-    are the bound ones; the host evaluates an expression for each. `threads` is the block size (one dimension),
-    `smem` the bytes of dynamic shared memory, `grid` the number of blocks as an expression that the host evaluates,
-    `assumes` what the code relies on: the host plan proves or guards each.
+    A `persistent` kernel may be launched with fewer blocks than `grid` says. With `cluster 2`, blocks 2c and 2c + 1 are
+    a cluster, and both numbers of blocks are multiples of 2. The host makes each tensor map from its entry in `maps`.
+    The last arguments, as many as `params` has entries, are the bound ones; the host evaluates an expression for each.
+    `threads` is the block size (one dimension), `smem` the bytes of dynamic shared memory, `grid` the number of blocks
+    as an expression that the host evaluates, `assumes` what the code relies on: the host plan proves or guards each.
     """
 
     name = "simt.kernel"
@@ -57,6 +58,7 @@ class KernelOp(IRDLOperation):
     params = prop_def(ArrayAttr[ExprAttr])
     assumes = prop_def(ArrayAttr[RelationAttr])
     persistent = opt_prop_def(UnitAttr)
+    cluster = opt_prop_def(IntegerAttr)
     tensor_maps = prop_def(ArrayAttr[TensorMapAttr], prop_name="maps")
     body = region_def("single_block")
     traits = traits_def(SymbolOpInterface(), IsolatedFromAbove(), NoTerminator())
@@ -73,10 +75,12 @@ class KernelOp(IRDLOperation):
         maps: Sequence[TensorMapAttr] = (),
         *,
         persistent: bool = False,
+        cluster: int | None = None,
     ) -> None:
         super().__init__(
             properties={
                 "sym_name": StringAttr(name),
+                "cluster": None if cluster is None else i64_attr(cluster),
                 "threads": i64_attr(threads),
                 "smem": i64_attr(smem),
                 "grid": grid,
@@ -87,6 +91,11 @@ class KernelOp(IRDLOperation):
             },
             regions=[body],
         )
+
+    @property
+    def cluster_size(self) -> int:
+        """Blocks of a cluster, 1 without clusters."""
+        return 1 if self.cluster is None else self.cluster.value.data
 
     @property
     def maps(self) -> list[SSAValue]:
@@ -130,6 +139,10 @@ class KernelOp(IRDLOperation):
         threads = self.threads.value.data
         if not 1 <= threads <= 1024 or threads % 32:
             raise VerifyException(f"threads must be a multiple of 32 from 32 to 1024, got {threads}")
+        if self.cluster is not None and self.cluster_size not in CLUSTERS:
+            raise VerifyException(
+                f"expected clusters of {', '.join(map(str, CLUSTERS))} blocks, got {self.cluster_size}"
+            )
 
     def _verify_maps(self) -> None:
         if len(self.maps) != len(self.tensor_maps.data):
@@ -154,6 +167,7 @@ class KernelOp(IRDLOperation):
         parser.parse_keyword("grid")
         with parser.in_square_brackets():
             grid = ExprAttr(parse_expr_from(parser))
+        cluster = parser.parse_integer() if parser.parse_optional_keyword("cluster") else None
         persistent = parser.parse_optional_keyword("persistent") is not None
         params: list[ExprAttr] = []
         if parser.parse_optional_keyword("params"):
@@ -170,7 +184,7 @@ class KernelOp(IRDLOperation):
             maps = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_map(parser))
         extra = parse_extra_attributes(parser)
         body = parser.parse_region(args)
-        op = cls(name.data, threads, grid, params, assumes, body, smem, maps, persistent=persistent)
+        op = cls(name.data, threads, grid, params, assumes, body, smem, maps, persistent=persistent, cluster=cluster)
         op.attributes.update(extra)
         return op
 
@@ -180,6 +194,8 @@ class KernelOp(IRDLOperation):
         with printer.in_parens():
             printer.print_list(self.body.block.args, printer.print_block_argument)
         printer.print_string(f" threads {self.threads.value.data} smem {self.smem.value.data} grid [{self.grid.data}]")
+        if self.cluster is not None:
+            printer.print_string(f" cluster {self.cluster_size}")
         if self.persistent is not None:
             printer.print_string(" persistent")
         if self.params.data:

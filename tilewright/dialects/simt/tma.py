@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i32
+from xdsl.dialects.builtin import ArrayAttr, IntAttr, IntegerAttr, UnitAttr, i32
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -26,7 +26,16 @@ from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
-from tilewright.dialects.assembly import i64_attr, parse_value, parse_values, print_values
+from tilewright.dialects.assembly import (
+    i64_attr,
+    int_array,
+    ints,
+    parse_int_list,
+    parse_value,
+    parse_values,
+    print_values,
+)
+from tilewright.dialects.simt.clusters import check_cluster, cluster_around
 from tilewright.dialects.simt.mbarriers import parse_slot, print_slot
 from tilewright.dialects.simt.types import MbarType, SharedType, TmapType
 
@@ -44,10 +53,32 @@ def check_box(map_: SSAValue, coordinates: Sequence[SSAValue], shared: SSAValue)
 
 
 @irdl_op_definition
+class PrefetchMapOp(IRDLOperation):
+    """`simt.prefetch_map %map`: fetch the map itself, so that the first copy by it need not wait for that."""
+
+    name = "simt.prefetch_map"
+    map = operand_def(TmapType)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    def __init__(self, map: SSAValue) -> None:
+        super().__init__(operands=[map])
+
+    @classmethod
+    def parse(cls, parser: Parser) -> PrefetchMapOp:
+        return cls(parse_value(parser))
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.map)
+
+
+@irdl_op_definition
 class TmaLoadOp(IRDLOperation):
     """`simt.tma.load %map[%m, %k] to %s[%i] signal %bar[%n]`: a box into the array from element %i on, row-major.
 
     The executing thread asks; when the box has landed, its bytes (those outside the tensor too) count at the barrier.
+    With `multicast [0, 1]` it lands in these blocks of the cluster, at the same place of each, and counts at the same
+    barrier of each.
     """
 
     name = "simt.tma.load"
@@ -57,6 +88,7 @@ class TmaLoadOp(IRDLOperation):
     index = operand_def(i32)
     bar = operand_def(MbarType)
     slot = operand_def(i32)
+    multicast = opt_prop_def(ArrayAttr[IntAttr])
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
     def __init__(
@@ -67,11 +99,28 @@ class TmaLoadOp(IRDLOperation):
         index: SSAValue,
         bar: SSAValue,
         slot: SSAValue,
+        multicast: Sequence[int] | None = None,
     ) -> None:
-        super().__init__(operands=[map, list(coordinates), shared, index, bar, slot])
+        super().__init__(
+            operands=[map, list(coordinates), shared, index, bar, slot],
+            properties={"multicast": None if multicast is None else int_array(multicast)},
+        )
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """The blocks of the cluster that the box goes to; empty for the block that asks alone."""
+        return () if self.multicast is None else ints(self.multicast)
 
     def verify_(self) -> None:
         check_box(self.map, self.coordinates, self.shared)
+        if self.multicast is None:
+            return
+        check_cluster(self)
+        size = cluster_around(self)
+        if not self.ranks or list(self.ranks) != sorted(set(self.ranks)) or self.ranks[0] < 0:
+            raise VerifyException(f"expected ascending blocks of the cluster, at least one, got {list(self.ranks)}")
+        if size is not None and self.ranks[-1] >= size:
+            raise VerifyException(f"expected blocks 0 to {size - 1} of the cluster, got {self.ranks[-1]}")
 
     @classmethod
     def parse(cls, parser: Parser) -> TmaLoadOp:
@@ -79,7 +128,9 @@ class TmaLoadOp(IRDLOperation):
         parser.parse_keyword("to")
         shared, index = parse_slot(parser)
         parser.parse_keyword("signal")
-        return cls(map_, coordinates, shared, index, *parse_slot(parser))
+        bar, slot = parse_slot(parser)
+        ranks = parse_int_list(parser) if parser.parse_optional_keyword("multicast") else None
+        return cls(map_, coordinates, shared, index, bar, slot, ranks)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -89,6 +140,8 @@ class TmaLoadOp(IRDLOperation):
         print_slot(printer, self.shared, self.index)
         printer.print_string(" signal ")
         print_slot(printer, self.bar, self.slot)
+        if self.multicast is not None:
+            printer.print_string(f" multicast {list(self.ranks)}")
 
 
 @irdl_op_definition

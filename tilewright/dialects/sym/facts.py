@@ -56,6 +56,7 @@ class Facts:
     def __init__(self) -> None:
         self._knowledge = Knowledge()
         self._answers: dict[Relation | tuple[Expr, int], Answer] = {}
+        self._ranges: dict[Expr, Interval] = {}
 
     def declare(
         self, name: str, min: int | None = 0, max: int | None = None, multiple_of: int = 1, reason: str = ""
@@ -65,12 +66,14 @@ class Facts:
             raise TilewrightError(f"multiple_of of '{name}' expected at least 1, got {multiple_of}")
         check_name(name)
         self._answers.clear()
+        self._ranges.clear()
         self._knowledge.declare(name, min, max, multiple_of, reason)
 
     def add(self, relation: Relation, reason: str = "") -> None:
         """State that the relation holds. `reason` says where that comes from, as in 'kernel.mlir:3:5'."""
         reasons = frozenset((Statement((relation,), reason),))
         self._answers.clear()
+        self._ranges.clear()
         if relation.op == "==":
             self._knowledge.add_zero(relation.lhs - relation.rhs, reasons)
         else:
@@ -84,7 +87,11 @@ class Facts:
 
     def range(self, expr: Expr | int) -> Interval:
         """A least and a greatest value of the expression that are certain; None where none is known."""
-        return best_range(self._knowledge, as_expr(expr))
+        key = as_expr(expr)
+        found = self._ranges.get(key)
+        if found is None:
+            found = self._ranges[key] = best_range(self._knowledge, key)
+        return found
 
     def prove(self, relation: Relation) -> Answer:
         """Whether the relation holds wherever the facts do (PROVED), nowhere they do (DISPROVED), or UNKNOWN."""

@@ -66,6 +66,8 @@ class CopyOp(IRDLOperation):
     access of the memory side. A copy from global to shared memory has two memory sides: `width` is the load's,
     `store_width` the store's (the same if absent). `dist` says which thread moves what when no fragment says it.
     `unaligned` accesses of global memory may begin at any element and lie partly past the size; stores read a slot.
+    `via tma multicast`: all blocks of the cluster copy this rectangle in this turn of the channel, and each fetches its
+    part of it for all of them.
     """
 
     name = "tile.copy"
@@ -80,6 +82,7 @@ class CopyOp(IRDLOperation):
     along = opt_prop_def(IntegerAttr)
     store_width = opt_prop_def(IntegerAttr)
     unaligned = opt_prop_def(UnitAttr)
+    multicast = opt_prop_def(UnitAttr)
     dist = opt_prop_def(DistributedLayout)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
@@ -98,6 +101,7 @@ class CopyOp(IRDLOperation):
         along: int | None = None,
         store_width: int | None = None,
         unaligned: bool = False,
+        multicast: bool = False,
         dist: DistributedLayout | None = None,
     ) -> None:
         super().__init__(
@@ -110,6 +114,7 @@ class CopyOp(IRDLOperation):
                 "along": None if along is None else i64_attr(along),
                 "store_width": None if store_width is None else i64_attr(store_width),
                 "unaligned": UnitAttr() if unaligned else None,
+                "multicast": UnitAttr() if multicast else None,
                 "dist": dist,
             },
         )
@@ -212,6 +217,8 @@ class CopyOp(IRDLOperation):
             other: Attribute | None = self.other
             if isinstance(other, FloatAttr | IntegerAttr) and other.value.data:
                 raise VerifyException(f"via {via} fills with zero, got {other}")
+        if self.multicast is not None and (via != "tma" or self.spaces[0] != "global"):
+            raise VerifyException("multicast copies are made via tma, from global memory")
         if via == "tma" and set(self.spaces) != {"global", "shared"}:
             raise VerifyException(f"via tma moves between global and shared memory, got {' to '.join(self.spaces)}")
         if via == "stmatrix":
@@ -240,6 +247,7 @@ class CopyOp(IRDLOperation):
             )
         other = parser.parse_attribute() if parser.parse_optional_keyword("other") else None
         via = parse_word(parser, VIAS, "via").data if parser.parse_optional_keyword("via") else None
+        multicast = parser.parse_optional_keyword("multicast") is not None
         width = parser.parse_integer() if parser.parse_optional_keyword("width") else None
         along = parser.parse_integer() if parser.parse_optional_keyword("along") else None
         store_width = parser.parse_integer() if parser.parse_optional_keyword("store_width") else None
@@ -262,6 +270,7 @@ class CopyOp(IRDLOperation):
             along=along,
             store_width=store_width,
             unaligned=unaligned,
+            multicast=multicast,
             dist=dist,
         )
         op.attributes.update(parse_extra_attributes(parser))
@@ -281,6 +290,8 @@ class CopyOp(IRDLOperation):
             printer.print_attribute(self.other)
         if self.via is not None:
             printer.print_string(f" via {self.via.data}")
+        if self.multicast is not None:
+            printer.print_string(" multicast")
         if self.width is not None:
             printer.print_string(f" width {self.width.value.data}")
         if self.along is not None:

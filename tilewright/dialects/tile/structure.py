@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import ClassVar
 
-from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr, StringAttr, SymbolNameConstraint, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, IndexType, IntAttr, IntegerAttr, StringAttr, SymbolNameConstraint, UnitAttr
 from xdsl.ir import BlockArgument, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -34,11 +35,15 @@ from xdsl.utils.exceptions import VerifyException
 
 from tilewright.dialects.assembly import (
     i64_attr,
+    int_array,
+    ints,
     parse_extra_attributes,
+    parse_int_list,
     parse_type_of,
     parse_value,
     print_extra_attributes,
 )
+from tilewright.dialects.roles import CLUSTERS
 from tilewright.dialects.sym.attributes import DimsAttr, ExprAttr, RelationAttr, parse_expr_from, parse_relation_from
 from tilewright.dialects.sym.expr import Expr
 from tilewright.dialects.sym.relation import Relation
@@ -54,11 +59,12 @@ class KernelOp(IRDLOperation):
     Arguments are global buffers, then scalars (f32, i32, index: by value). `threads` is the block size and
     `index_width` the width of index arithmetic in bits, both absent while undecided; `mapped` says that the author
     spread the work over these threads, so that passes keep the layouts of fragments and the `dist` and `width` of
-    copies that are written; `arch` the architecture that the
-    schedule may use the instructions of (absent: any); `persistent` says that a block takes the tiles b, b + number of
-    blocks, ..., of which there are as many as the grid has points; `assumes` are relations that the code may rely on
-    (each is proved or guarded by the plan). `bases` names for each argument the symbol of its base address in bytes,
-    empty where the host aligns it to 256 bytes itself (or for a scalar).
+    copies that are written; `arch` the architecture that the schedule may use the instructions of (absent: any);
+    `persistent` says that a block takes the tiles b, b + number of blocks, ..., of which there are as many as the grid
+    has points; `cluster` has an entry for each grid dim: so many neighbours along it run at the same time (see
+    `is_clustered`); `assumes` are relations that the code may rely on (each is proved or guarded by the plan). `bases`
+    names for each argument the symbol of its base address in bytes, empty where the host aligns it to 256 bytes itself
+    (or for a scalar).
     """
 
     name = "tile.kernel"
@@ -69,6 +75,7 @@ class KernelOp(IRDLOperation):
     index_width = opt_prop_def(IntegerAttr)
     arch = opt_prop_def(StringAttr)
     persistent = opt_prop_def(UnitAttr)
+    cluster = opt_prop_def(ArrayAttr[IntAttr])
     assumes = prop_def(ArrayAttr[RelationAttr])
     base_names = prop_def(ArrayAttr[StringAttr], prop_name="bases")
     body = region_def("single_block")
@@ -85,6 +92,7 @@ class KernelOp(IRDLOperation):
         index_width: int | None = None,
         arch: str | None = None,
         persistent: bool = False,
+        cluster: Sequence[int] | None = None,
         assumes: Sequence[Relation] = (),
         bases: Sequence[str] = (),
     ) -> None:
@@ -98,6 +106,7 @@ class KernelOp(IRDLOperation):
                 "index_width": None if index_width is None else i64_attr(index_width),
                 "arch": None if arch is None else StringAttr(arch),
                 "persistent": UnitAttr() if persistent else None,
+                "cluster": None if cluster is None else int_array(cluster),
                 "assumes": ArrayAttr([RelationAttr(r) for r in assumes]),
             },
             regions=[body],
@@ -118,8 +127,36 @@ class KernelOp(IRDLOperation):
         """The grid coordinates: index values with 0 <= coordinate < grid size."""
         return self.body.block.args[len(self.body.block.args) - len(self.grid.data) :]
 
+    @property
+    def clusters(self) -> tuple[int, ...]:
+        """Blocks of a cluster along each grid dim."""
+        return (1,) * len(self.grid.data) if self.cluster is None else ints(self.cluster)
+
+    @property
+    def is_clustered(self) -> bool:
+        """Whether blocks are launched as `cluster` says: those of a cluster follow one another in the grid.
+
+        They do where the last dim alone has several of them, and its size is a multiple of that, as it is in a
+        `persistent` kernel. Else `form-clusters` makes it so, and without it blocks run alone.
+        """
+        if self.cluster is None or any(n > 1 for n in self.clusters[:-1]):
+            return False
+        size = self.grid.data[-1].constant
+        return self.persistent is not None or (size is not None and size % self.clusters[-1] == 0)
+
+    @property
+    def cluster_size(self) -> int:
+        """Blocks of a cluster as they are launched; 1 where they run alone."""
+        return self.clusters[-1] if self.is_clustered else 1
+
     def verify_(self) -> None:
         args = self.body.block.args
+        if self.cluster is not None:
+            if len(self.clusters) != len(self.grid.data):
+                raise VerifyException(f"expected an entry of cluster for each of {len(self.grid.data)} grid dims")
+            if prod(self.clusters) not in CLUSTERS or min(self.clusters) < 1:
+                sizes = ", ".join(map(str, CLUSTERS))
+                raise VerifyException(f"expected clusters of {sizes} blocks, got {list(self.clusters)}")
         if len(args) < len(self.grid.data):
             raise VerifyException(f"expected {len(self.grid.data)} grid coordinates")
         for a in self.coordinates:
@@ -147,6 +184,7 @@ class KernelOp(IRDLOperation):
         )
         parser.parse_punctuation("=")
         grid = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_expr_from(parser))
+        cluster = parse_int_list(parser) if parser.parse_optional_keyword("cluster") else None
         threads = parser.parse_integer() if parser.parse_optional_keyword("threads") else None
         mapped = parser.parse_optional_keyword("mapped") is not None
         width = parser.parse_integer() if parser.parse_optional_keyword("index_width") else None
@@ -172,6 +210,7 @@ class KernelOp(IRDLOperation):
             index_width=width,
             arch=arch,
             persistent=persistent,
+            cluster=cluster,
             assumes=assumes,
             bases=bases,
         )
@@ -187,6 +226,8 @@ class KernelOp(IRDLOperation):
         with printer.in_parens():
             printer.print_list(self.coordinates, lambda a: printer.print_block_argument(a, print_type=False))
         printer.print_string(f" = [{', '.join(str(e) for e in self.grid.data)}]")
+        if self.cluster is not None:
+            printer.print_string(f" cluster {list(self.clusters)}")
         if self.threads is not None:
             printer.print_string(f" threads {self.threads.value.data}")
         if self.mapped is not None:

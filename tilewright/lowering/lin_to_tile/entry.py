@@ -25,12 +25,14 @@ from tilewright.dialects.sym import (
     RequireOp,
     SymbolOp,
     dims_of,
+    mod,
 )
 from tilewright.dialects.sym.analysis import declared_symbols, module_facts
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType, buf_type, strided
-from tilewright.lowering.host_plan import CHOOSES, WIDENS
+from tilewright.lowering.host_plan import CHOOSES, WIDENS, WIDTHS
 from tilewright.lowering.host_variants import element_bytes
+from tilewright.lowering.lin_to_tile.candidates import Candidates
 from tilewright.lowering.lin_to_tile.group_space import GroupSpace, Kind, analyse
 from tilewright.lowering.lin_to_tile.reduced_schedules import ReducedLowering, dispatch
 from tilewright.lowering.lin_to_tile.reduced_space import ReducedContraction, reduced_contraction
@@ -38,12 +40,14 @@ from tilewright.lowering.lin_to_tile.repack import (
     copy_kernel,
     mapped_layouts,
     operand_axes,
+    paired_kernel,
     row_multiple,
     worth_copying,
 )
 from tilewright.lowering.lin_to_tile.schedules import Request, Schedule, schedules, takes_matrix_instructions
 from tilewright.lowering.lin_to_tile.split import Split
-from tilewright.lowering.lin_to_tile.tile_sizes import ROW_BYTES
+from tilewright.lowering.lin_to_tile.tile_sizes import MAP_BYTES, ROW_BYTES
+from tilewright.lowering.targets.limits import Limits
 from tilewright.passes.core import error_at
 from tilewright.passes.remarks import remark
 
@@ -51,6 +55,25 @@ from tilewright.passes.remarks import remark
 def is_tensor(value: SSAValue) -> bool:
     """Whether a value is a tensor, not a scalar."""
     return is_tensor_type(value.type)
+
+
+@dataclass(frozen=True)
+class Paired:
+    """The launch that copies both operands of a product."""
+
+    kernel: str
+    arguments: Sequence[SSAValue]
+    scratch: Sequence[host.AllocOp]
+    """Where the copies go. No case of a dispatch sees what another one allocates, so these stand before them; a call
+    that takes other cases has no memory for them."""
+    assumes: tuple[Relation, ...]
+    when: tuple[Relation, ...]
+
+    def launch(self) -> host.LaunchOp:
+        """The op."""
+        launch = host.LaunchOp(self.kernel, self.arguments, assumes=self.assumes)
+        launch.attributes[WIDENS] = ArrayAttr([])
+        return launch
 
 
 @dataclass
@@ -62,6 +85,7 @@ class EntryLowering:
     given_tiles: tuple[int, ...]
     arch: str | None = None
     max_workspace: int | None = None
+    processors: int = Limits.processors
     facts: Facts = field(init=False)
     body: Block = field(init=False)
     storage: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
@@ -71,7 +95,9 @@ class EntryLowering:
 
     def __post_init__(self) -> None:
         self.facts = module_facts(self.module)
-        self.names = set(declared_symbols(self.module))
+        declared = declared_symbols(self.module)
+        self.names = set(declared)
+        self.examples = {name: op.likely_values[0] for name, op in declared.items() if op.likely_values}
 
     # Names and storage ----------------------------------------------------------------------------------
     def fresh(self, wanted: str) -> str:
@@ -330,6 +356,8 @@ class EntryLowering:
             bases,
             lambda wanted, least, divisor: self.declare(wanted, "host", least, divisor),
             self.max_workspace,
+            self.processors,
+            Candidates(self.examples),
         )
         return request, stored
 
@@ -350,6 +378,7 @@ class EntryLowering:
             room = room + prod(alloc.memory_dims, start=Expr.const(element_bytes(layouts[v].element)))
         elements = sum((prod(dims_of(as_tensor(v.type)), start=Expr.const(1)) for v in operands), Expr.const(0))
         worth = worth_copying(space, self.facts, elements, room, self.max_workspace)
+        together = None if worth is None else self.paired(op, space, operands, stored, layouts, made, name)
         for number, value in enumerate(operands):
             source, layout, alloc = stored[value], layouts[value], made[value]
             place = space.contraction.ins.index(value)
@@ -392,6 +421,11 @@ class EntryLowering:
                 launch.attributes[WIDENS] = ArrayAttr([])
                 cases.append((case, (*when, *worth), Region(Block([scratch, launch, host.YieldOp(scratch.res)]))))
             cases.append(("as it is", (), Region(Block([host.YieldOp(source)]))))
+            if together is not None:
+                # First, and under the same predicates for both: what the first one gets, the second one's launch fills.
+                body = [together.launch()] if number == 1 else []
+                scratch = together.scratch[number]
+                cases.insert(0, ("paired", (*together.when, *worth), Region(Block([*body, host.YieldOp(scratch.res)]))))
             dispatch = host.DispatchOp(cases, source.type)
             dispatch.attributes[CHOOSES] = UnitAttr()
             self.body.add_op(dispatch)
@@ -399,6 +433,43 @@ class EntryLowering:
             dispatch.res.name_hint = f"{hint}_used"
             stored[value] = dispatch.res
             layouts[value] = self.bind(dispatch.res, f"{hint}_used")
+
+    def paired(
+        self,
+        op: Operation,
+        space: GroupSpace,
+        operands: Sequence[SSAValue],
+        stored: Mapping[SSAValue, SSAValue],
+        layouts: Mapping[SSAValue, BufType],
+        made: Mapping[SSAValue, host.AllocOp],
+        name: str,
+    ) -> Paired | None:
+        """One launch that copies both operands, for matrices whose rows are contiguous and begin where tensor maps
+        cannot read them; None where the two are not such, or never."""
+        if len(operands) != 2 or any(a is not None for a in space.contraction.accesses):
+            return None
+        assumed: list[Relation] = []
+        odd: list[Relation] = []
+        for value in operands:
+            layout, base = layouts[value], self.base.get(stored[value], "")
+            if layout.rank != 2 or layout.strides is None or not base:
+                return None
+            axes = operand_axes(space, space.contraction.ins.index(value))
+            if any(not asked for _, asked in mapped_layouts(layout, base, axes, self.facts)):
+                return None  # it is never copied
+            multiple = MAP_BYTES // element_bytes(layout.element)
+            assumed.append(Relation(layout.strides[1], "==", Expr.const(1)))
+            odd.append(Relation(mod(layout.strides[0], multiple), ">=", Expr.const(1)))
+        if any(self.facts.prove(r) is Answer.DISPROVED for r in (*assumed, *odd)):
+            return None
+        kernel = paired_kernel(f"{name}_pads", [(v, layouts[v], made[v]) for v in operands])
+        scratch = [host.AllocOp(made[v].res.type, made[v].row_multiple) for v in operands]
+        for value, each in zip(operands, scratch, strict=True):
+            each.res.name_hint = f"{value.name_hint or 'operand'}_pair"
+            self.body.add_op(each)
+        arguments = [*(stored[v] for v in operands), *(each.res for each in scratch)]
+        self.take_kernel(kernel, op, arguments)
+        return Paired(kernel.sym_name.data, arguments, scratch, tuple(assumed), (*assumed, *odd))
 
     def take_kernel(self, kernel: KernelOp, origin: Operation, arguments: Sequence[SSAValue]) -> None:
         """Keeps a kernel, whose ops come from `origin` and which is launched on `arguments`."""
@@ -422,9 +493,11 @@ class EntryLowering:
                 bodies.append(self.launch_parts(schedule, schedule.split, at or {}))
                 continue
             launch = host.LaunchOp(schedule.kernel.sym_name.data, arguments, assumes=schedule.when)
-            if schedule.mapped:
-                others = [n for n, v in enumerate(read) if v not in schedule.mapped]
+            if schedule.mapped or schedule.plain:
+                others = [n for n, v in enumerate(read) if v not in schedule.mapped and not schedule.plain]
                 launch.attributes[WIDENS] = ArrayAttr([i64_attr(n) for n in others])
+            if schedule.widths is not None:
+                launch.attributes[WIDTHS] = ArrayAttr([i64_attr(n) for n in schedule.widths])
             bodies.append([launch])
         if len(found) == 1:
             return bodies[0][0]
@@ -442,9 +515,10 @@ class EntryLowering:
         first = host.LaunchOp(
             split.first.sym_name.data, [*(at[v] for v in split.read_first), scratch.res], assumes=schedule.when
         )
-        if schedule.mapped:
+        if schedule.mapped or schedule.plain:
             first.attributes[WIDENS] = ArrayAttr([i64_attr(len(split.read_first))])
         second = host.LaunchOp(split.second.sym_name.data, [scratch.res, *(at[v] for v in split.read_second)])
+        second.attributes[WIDENS] = ArrayAttr([])
         return [scratch, first, second]
 
     def copy_result(self, value: SSAValue, output: SSAValue, number: int) -> None:

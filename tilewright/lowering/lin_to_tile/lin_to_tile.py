@@ -9,7 +9,8 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.lowering.lin_to_tile.entry import EntryLowering
-from tilewright.passes.core import TilewrightPass
+from tilewright.lowering.targets.limits import Limits, cuda_limits
+from tilewright.passes.core import TilewrightPass, error_at
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,8 @@ class LinToTilePass(TilewrightPass):
     they are chosen from what is known of the extents. Relies on `decompose`; groups are the kernels that `fuse-groups`
     made, a lin.generic outside of one becomes a kernel of its own. `arch` is the architecture whose matrix instructions
     kernels are made for; operands that these cannot read as they lie are copied first, as far as the scratch that this
-    takes is within `max-workspace` bytes (no limit by default).
+    takes is within `max-workspace` bytes (no limit by default). Costs are reckoned for a device of so many `processors`
+    (the architecture's by default).
     """
 
     name = "lin-to-tile"
@@ -29,12 +31,18 @@ class LinToTilePass(TilewrightPass):
     tile_sizes: tuple[int, ...] = ()
     arch: str | None = None
     max_workspace: int | None = None
+    processors: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        processors = self.processors
+        if processors is None:
+            processors = Limits.processors if self.arch is None else cuda_limits(self.arch).processors
+        if processors < 1:
+            raise error_at(op, f"lin-to-tile: processors expected at least 1, got {processors}")
         for function in [f for f in op.body.block.ops if isinstance(f, func.FuncOp)]:
             if function.is_declaration:
                 continue
-            lowering = EntryLowering(op, function, tuple(self.tile_sizes), self.arch, self.max_workspace)
+            lowering = EntryLowering(op, function, tuple(self.tile_sizes), self.arch, self.max_workspace, processors)
             lowered = lowering.lower()
             lowered.location = function.location
             op.body.block.insert_ops_before([*lowering.kernels, lowered], function)

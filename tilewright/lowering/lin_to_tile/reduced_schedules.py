@@ -8,7 +8,7 @@ of their own, which read the result from memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from math import prod
 
 from xdsl.dialects.builtin import ArrayAttr, UnitAttr
@@ -20,8 +20,9 @@ from tilewright.dialects.lin.shapes import as_tensor
 from tilewright.dialects.sym import Answer, Expr, Relation, dims_of
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType, buf_type, strided
-from tilewright.lowering.host_plan import CHOOSES, WIDENS
+from tilewright.lowering.host_plan import CHOOSES, WIDENS, WIDTHS
 from tilewright.lowering.host_variants import element_bytes
+from tilewright.lowering.lin_to_tile.candidates import Candidates
 from tilewright.lowering.lin_to_tile.kernel_writer import KernelWriter
 from tilewright.lowering.lin_to_tile.reduced_space import ReducedContraction, reducing_space
 from tilewright.lowering.lin_to_tile.schedules import Request, Schedule, schedules
@@ -78,17 +79,14 @@ class ReducedLowering:
         request, reduced = self.request, self.reduced
         types = dict(request.outputs)
         inside = [(v, types[v]) for v in reduced.results]
-        tiles = _TileRequest(
-            request.name, reduced.space, request.inputs, inside, request.facts, request.given, request.origin,
-            request.arch, request.bases, reduced=reduced, types=types,
-        )
-        fused = {schedule.name: schedule for schedule in schedules(tiles)}
+        shared = {f.name: getattr(request, f.name) for f in fields(Request)}
+        shared |= {"space": reduced.space, "outputs": inside, "declare": None, "candidates": Candidates()}
+        tiles = _TileRequest(**shared, reduced=reduced, types=types)
+        with collecting_remarks():  # the same as those below
+            fused = {schedule.name: schedule.kernel for schedule in schedules(tiles)}
         stored = {v: types[v] if v in types else scratch_type(_scratch(v)) for v in reduced.wanted}
-        plain = replace(
-            request, name=f"{request.name}_whole", space=reduced.plain(), outputs=list(stored.items())
-        )
-        with collecting_remarks():  # the same as those above
-            without = schedules(plain)
+        plain = replace(request, name=f"{request.name}_whole", space=reduced.plain(), outputs=list(stored.items()))
+        without = schedules(plain)
         found: list[Case] = []
         lets: dict[tuple[str, Expr], None] = {}
         for schedule in without:
@@ -96,8 +94,7 @@ class ReducedLowering:
             if schedule.split is not None:
                 found.append(self._separate(schedule, stored))
                 continue
-            same = fused[schedule.name]
-            case, limit = self._fused(same, tiles.writers[same.kernel])
+            case, limit = self._fused(schedule, tiles.writers[fused[schedule.name]])
             found.append(case)
             if limit is not None:
                 found.append(self._separate(schedule, stored))
@@ -105,8 +102,8 @@ class ReducedLowering:
         return found, list(lets)
 
     def _fused(self, schedule: Schedule, writer: TileReducer) -> tuple[Case, Relation | None]:
-        """The kernel that reduces its tiles, and those that combine what they leave; the relation that keeps scratch
-        within the limit, where the group could do without."""
+        """The kernel that reduces its tiles where that of the schedule does not, and those that combine what they leave;
+        the relation that keeps scratch within the limit, where the group could do without."""
         request = self.request
         scratch = {p: p.scratch.clone() for p in writer.partials.values()}
         for alloc in scratch.values():
@@ -125,7 +122,9 @@ class ReducedLowering:
         ops: list[Operation] = [*scratch.values(), first]
         for finish in self.finishes[writer.kernel]:
             partials = [scratch[p].res for p in finish.partials]
-            ops.append(host.LaunchOp(finish.kernel.sym_name.data, [*partials, *(self.at[v] for v in finish.read)]))
+            second = host.LaunchOp(finish.kernel.sym_name.data, [*partials, *(self.at[v] for v in finish.read)])
+            second.attributes[WIDENS] = ArrayAttr([])  # what it reads is aligned for certain
+            ops.append(second)
         limit = self._limit(list(scratch.values()))
         asked = () if limit is None else (limit,)
         return Case(schedule.name, (*schedule.when, *schedule.prefers, *asked), ops), limit
@@ -159,9 +158,10 @@ class ReducedLowering:
             first = host.LaunchOp(
                 split.first.sym_name.data, [*(at[v] for v in split.read_first), partial.res], assumes=schedule.when
             )
-            if schedule.mapped:
+            if schedule.mapped or schedule.plain:
                 first.attributes[WIDENS] = ArrayAttr([i64_attr(len(split.read_first))])
             second = host.LaunchOp(split.second.sym_name.data, [partial.res, *(at[v] for v in split.read_second)])
+            second.attributes[WIDENS] = ArrayAttr([])
             ops += [partial, first, second]
             self._take_once(split.first, list(first.arguments))
             self._take_once(split.second, list(second.arguments))
@@ -175,7 +175,10 @@ class ReducedLowering:
             ops.append(only)
         for kernel, values in self._reductions(stored):
             self._take_once(kernel, [at[v] for v in values])
-            ops.append(host.LaunchOp(kernel.sym_name.data, [at[v] for v in values]))
+            reducing = host.LaunchOp(kernel.sym_name.data, [at[v] for v in values])
+            if schedule.plain:
+                reducing.attributes[WIDENS] = ArrayAttr([])
+            ops.append(reducing)
         return Case(f"{schedule.name}_apart", (*schedule.when, *schedule.prefers), ops)
 
     def _reductions(self, stored: Mapping[SSAValue, BufType]) -> list[tuple[KernelOp, list[SSAValue]]]:
@@ -210,11 +213,13 @@ class ReducedLowering:
         return [*buffers, *written, *scalars]
 
     def _narrow(self, launch: host.LaunchOp, schedule: Schedule) -> None:
-        """Says which arguments variants may widen: those that no tensor map moves."""
-        if schedule.mapped:
+        """Says which arguments variants may widen, those that no tensor map moves, and which index widths there are."""
+        if schedule.mapped or schedule.plain:
             moved = {self.at[v] for v in schedule.mapped}
-            others = [n for n, v in enumerate(launch.arguments) if v not in moved]
+            others = [n for n, v in enumerate(launch.arguments) if v not in moved and not schedule.plain]
             launch.attributes[WIDENS] = ArrayAttr([i64_attr(n) for n in others])
+        if schedule.widths is not None:
+            launch.attributes[WIDTHS] = ArrayAttr([i64_attr(n) for n in schedule.widths])
 
     def _take_once(self, kernel: KernelOp, arguments: Sequence[SSAValue]) -> None:
         if kernel not in self.taken:

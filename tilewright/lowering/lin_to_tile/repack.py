@@ -10,18 +10,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, IndexType
+from xdsl.ir import Block, Region, SSAValue
 
 from tilewright.dialects.host.ops import AllocOp
 from tilewright.dialects.lin.generic import GenericOp
 from tilewright.dialects.lin.group import GroupOp
 from tilewright.dialects.lin.shapes import as_tensor
-from tilewright.dialects.sym import Answer, Expr, Facts, Relation, mod, smax
+from tilewright.dialects.sym import Answer, Expr, Facts, Relation, ceildiv, floordiv, mod, smax, smin
+from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType, buf_type, strided
 from tilewright.lowering.host_variants import element_bytes
 from tilewright.lowering.lin_to_tile import tile_sizes
+from tilewright.lowering.lin_to_tile.builder import TileBuilder, constant_attribute
 from tilewright.lowering.lin_to_tile.group_space import GroupSpace, analyse
 from tilewright.lowering.lin_to_tile.kernel_writer import KernelWriter
 
@@ -137,3 +139,37 @@ def copy_kernel(name: str, value: SSAValue, source: BufType, scratch: AllocOp, *
     kernel = KernelWriter(name, space, [(value, source)], [(generic.result, target)], tiles).write_elementwise()
     generic.drop_all_references()
     return kernel
+
+
+def paired_kernel(name: str, operands: Sequence[tuple[SSAValue, BufType, AllocOp]]) -> KernelOp:
+    """A kernel that makes the copies of two matrices with contiguous rows: the blocks of the first, then those of the
+    second, so that one launch does for both. Arguments are the two matrices, then their scratch."""
+    sources = [source for _, source, _ in operands]
+    targets = [
+        buf_type(scratch.memory_dims, source.element, "global", strided(scratch.strides))
+        for _, source, scratch in operands
+    ]
+    block = Block(arg_types=[*sources, *targets, IndexType()])
+    build, (number,) = TileBuilder(block), block.args[-1:]
+    for n, (value, _, _) in enumerate(operands):
+        block.args[n].name_hint, block.args[n + 2].name_hint = value.name_hint, f"out{n}"
+    rows, columns = tile_sizes.COPY_ROWS
+    counts = [(ceildiv(source.dims[0], rows), ceildiv(source.dims[1], columns)) for source in sources]
+    number.name_hint = "i"
+    fragment = build.alloc([rows, columns], sources[0].element, "t")
+    first, here = Expr.const(0), Expr.symbol("i")
+    for n, (down, across) in enumerate(counts):
+        # At most one turn: of the blocks of this copy alone.
+        mine = smin(1, first + down * across - here) if n == 0 else smin(1, here - first + 1)
+        with build.loop(mine, 1, "once", where={"i": number}):
+            row = floordiv(here - first, smax(1, across))
+            where = {"i": number}
+            at = [
+                build.expression(rows * row, where, "o0"),
+                build.expression(columns * (here - first - row * across), where, "o1"),
+            ]
+            zero = constant_attribute(0, sources[0].element)
+            build.add(CopyOp(block.args[n], at, fragment, [], bounds=["clip", "clip"], other=zero))
+            build.store(fragment, block.args[n + 2], at)
+        first = first + down * across
+    return KernelOp(name, [first], Region(block))

@@ -42,11 +42,11 @@ class Split:
     """Values of the group that the second one takes after the scratch: read, written, scalars."""
 
 
-def part_count(count: Expr, depth: Expr, tile: SplitTile) -> Expr:
+def part_count(count: Expr, depth: Expr, tile: SplitTile, processors: int) -> Expr:
     """How many parts fill the processors when a product has `count` tiles; each part has some steps to do, and there is
     one at least."""
     most = ceildiv(depth, tile.depth * tile.least_steps)
-    return smax(1, smin(floordiv(Expr.const(tile_sizes.PROCESSORS * tile.blocks), smax(1, count)), most))
+    return smax(1, smin(floordiv(Expr.const(processors * tile.blocks), smax(1, count)), most))
 
 
 def part_depth(depth: Expr, parts: Expr, tile: SplitTile) -> Expr:
@@ -54,12 +54,13 @@ def part_depth(depth: Expr, parts: Expr, tile: SplitTile) -> Expr:
     return tile.depth * ceildiv(depth, tile.depth * parts)
 
 
-def partial_product(contraction: GenericOp, parts: Expr, order: Sequence[int]) -> GenericOp:
-    """The contraction with a result for each part. `order` are the result's dims in the order in which the kernel
-    holds them, after the part's own."""
+def partial_product(contraction: GenericOp, parts: Expr, order: Sequence[int] | None = None) -> GenericOp:
+    """The contraction with a result for each part, whose dims are the part's own and the result's, in this order of
+    them."""
+    order = range(len(contraction.out_map)) if order is None else order
     maps = [tuple(None if d is None else d + 1 for d in own) for own in contraction.operand_maps]
-    sizes = dims_of(contraction.result.type)
     out_map = [0, *(contraction.out_map[axis] + 1 for axis in order)]
+    sizes = dims_of(contraction.result.type)
     type_ = symbolic_tensor(contraction.result.type.element_type, [parts, *(sizes[axis] for axis in order)])
     made = GenericOp.build_around(
         list(contraction.ins), maps, out_map, Combine.SUM, type_, contraction.body.clone(), contraction.accesses
@@ -68,12 +69,11 @@ def partial_product(contraction: GenericOp, parts: Expr, order: Sequence[int]) -
     return made
 
 
-def sum_of_parts(partial: SSAValue, contraction: GenericOp, order: Sequence[int]) -> GenericOp:
-    """What adds the parts, whose dims are `order` of the result's after their own: the contraction's result."""
-    out_map = range(1, len(order) + 1)
-    read = (0, *(axis + 1 for axis in order))
+def sum_of_parts(partial: SSAValue, contraction: GenericOp) -> GenericOp:
+    """What adds the parts: the contraction's result."""
+    read = tuple(range(len(contraction.out_map) + 1))
     made = GenericOp.build_from(
-        [partial], [read], out_map, Combine.SUM, contraction.result.type, lambda _, args: args[0]
+        [partial], [read], read[1:], Combine.SUM, contraction.result.type, lambda _, args: args[0]
     )
     made.result.name_hint = contraction.result.name_hint
     return made
@@ -85,39 +85,47 @@ def write_split(
     inputs: Sequence[tuple[SSAValue, Attribute]],
     outputs: Sequence[tuple[SSAValue, BufType]],
     tile: SplitTile,
-    wide: int,
-    thin: int,
+    row: int,
+    column: int,
     symbols: tuple[str, str],
     facts: Facts,
 ) -> Split:
     """The kernels of a contraction group, cut into parts.
 
-    `wide` and `thin` are the axes of the contraction's result along which the tile has its rows and its columns;
-    `symbols` the names of the number of parts and of their depth.
+    `row` and `column` are the axes of the contraction's result along which the tile has its rows and its columns (the
+    first kernel sees the scratch in their order, since an instruction's rows are a result's first dims); `symbols` the
+    names of the number of parts and of their depth.
     """
     contraction = space.contraction
     parts, chunk = Expr.symbol(symbols[0]), Expr.symbol(symbols[1])
-    rank = len(contraction.out_map)
-    order = list(range(rank))
-    if wide > thin:
-        order[thin], order[wide] = wide, thin
     types = dict(inputs)
-    partial = partial_product(contraction, parts, order)
+    partial = partial_product(contraction, parts)
     scratch = AllocOp(partial.result.type, PITCH)
     memory = buf_type(scratch.memory_dims, partial.result.type.element_type, "global", strided(scratch.strides))
-    own = analyse([partial], [partial.result])
-    at = own.dims_of_value[partial.result]
+    order = list(range(len(contraction.out_map)))
+    if row > column:
+        order[column], order[row] = row, column
+    places = [0, *(1 + axis for axis in order)]
+    seen = buf_type(
+        [scratch.memory_dims[place] for place in places],
+        memory.element,
+        "global",
+        strided([scratch.strides[place] for place in places]),
+    )
+    product = partial_product(contraction, parts, order)
+    own = analyse([product], [product.result])
+    at = own.dims_of_value[product.result]
     sizes = dict.fromkeys(range(len(own.extents)), 1)
-    sizes[at[1 + order.index(wide)]], sizes[at[1 + order.index(thin)]] = tile.rows, tile.columns
-    summed = own.dims_of_generic[partial][contraction.reduction_dims[-1] + 1]
+    sizes[at[1 + order.index(row)]], sizes[at[1 + order.index(column)]] = tile.rows, tile.columns
+    summed = own.dims_of_generic[product][contraction.reduction_dims[-1] + 1]
     sizes[summed] = tile.depth
     operands = list(dict.fromkeys(contraction.ins))
     part = Part(at[0], summed, chunk)
     first = KernelWriter(
-        f"{name}_parts", own, [(v, types[v]) for v in operands], [(partial.result, memory)], sizes, part
+        f"{name}_parts", own, [(v, types[v]) for v in operands], [(product.result, seen)], sizes, part
     ).write_contraction()
 
-    added = sum_of_parts(partial.result, contraction, order)
+    added = sum_of_parts(partial.result, contraction)
     renamed: dict[SSAValue, SSAValue] = {contraction.result: added.result}
     generics = [added]
     for generic in space.generics:
@@ -129,7 +137,7 @@ def write_split(
     read = [(v, t) for v, t in inputs if any(v in g.ins for g in generics)]
     chosen = dict.fromkeys(range(len(after.extents)), 1)
     lying = after.operand_dims(added, 0)
-    for d, size in zip((lying[0], lying[-2], lying[-1]), tile.sums, strict=True):
+    for d, size in zip((lying[0], lying[-2], lying[-1]), tile_sizes.SPLIT_SUMS, strict=True):
         assert d is not None
         chosen[d] = tile_sizes.fit(size, facts.range(after.extents[d])[1])
     second = KernelWriter(
@@ -139,7 +147,7 @@ def write_split(
         [(renamed[v], t) for v, t in outputs],
         chosen,
     ).write_looping_reduction()
-    for generic in (*generics, partial):
+    for generic in (*generics, partial, product):
         generic.drop_all_references()
     buffers = [v for v, t in read if isinstance(t, BufType)]
     scalars = [v for v, t in read if not isinstance(t, BufType)]

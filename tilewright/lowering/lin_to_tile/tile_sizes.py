@@ -13,9 +13,10 @@ LARGE_FROM = 1 << 19
 """Result elements from which the large contraction tile fills the processors of current GPUs (32 tiles and up)."""
 MAP_BYTES = 16
 """What strides and addresses of tensors are multiples of for tensor maps."""
-ROW_BYTES = 32
-"""What rows of scratch that tensor maps read are multiples of: a sector. Rows that were odd multiples of 16 bytes
-made products slower by a fifth (4097^3 to 4103^3 ran at 417 to 420 TFLOP/s, 4106^3 to 4109^3 at 513 to 520; H200)."""
+ROW_BYTES = 128
+"""What rows of scratch that tensor maps read are multiples of: a line of the caches. Each 128 bytes of a box lie in one
+line then, not in two: where rows were multiples of 16 or 32 bytes products were bound by the L2 cache, the more so the
+smaller their tiles (4112^3, rows of 257 x 32 bytes, takes 378 us in tiles of 64 x 128, 4096^3 takes 210; H200)."""
 COPY_LAUNCH = 10_000_000
 COPY_ELEMENT = 14
 """What copying operands for matrix instructions costs, in multiply-adds of threads that are done in the same time: the
@@ -24,8 +25,6 @@ COPY_ROWS = (16, 256)
 """Tile of such a copy along rows: 16 elements for each of 256 threads."""
 COPY_TURNED = (64, 64)
 """The same from columns to rows, turned in shared memory: 128 bytes of 16-bit elements on either side."""
-PROCESSORS = 132
-"""Those of an H200, which compute a tile each at a time."""
 ROW_CHUNK = 1024
 """Elements of a row that a block takes at a time when rows are walked."""
 ON_CHIP_CAPACITY = 4096
@@ -33,6 +32,10 @@ ON_CHIP_CAPACITY = 4096
 ELEMENTS = 2048
 """Elements of an elementwise tile: 8 for each of 256 threads."""
 TRANSPOSE_EDGE = 32
+
+
+CLUSTER = 2
+"""Blocks of a cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,22 @@ class MatrixTile:
     slowness: int
     """Percent of the time that an element of the largest tile takes, as measured on one H200 at sizes that fill it."""
     depth: int = 64
+    ragged: int = 0
+    """What is added to the cost, times the depth of the sum, where no tensor map stores the results."""
+    cluster: str | None = None
+    """Along which side of a result two blocks are a cluster, which fetches the other side's operand together: `rows`
+    or `columns`."""
+
+    @property
+    def name(self) -> str:
+        """What its schedule is called."""
+        return f"tile{self.rows}x{self.columns}" + (f"_{self.cluster}" if self.cluster else "")
+
+    @property
+    def fetched(self) -> tuple[int, int]:
+        """Rows of the left operand and columns of the right one that a block fetches for a step."""
+        shared = {"rows": (1, CLUSTER), "columns": (CLUSTER, 1)}.get(self.cluster or "", (1, 1))
+        return self.rows // shared[0], self.columns // shared[1]
 
     @property
     def cost(self) -> int:
@@ -58,13 +77,23 @@ class MatrixTile:
 
 
 MATRIX_CONTRACTIONS = (
-    MatrixTile(128, 256, 100),
-    MatrixTile(256, 128, 100),
-    MatrixTile(128, 128, 112),
-    MatrixTile(128, 64, 135),
-    MatrixTile(64, 64, 180),
+    MatrixTile(128, 256, 100, ragged=118_000),
+    MatrixTile(128, 256, 102, ragged=118_000, cluster="rows"),
+    MatrixTile(128, 128, 104, ragged=39_000),
+    MatrixTile(64, 128, 105, ragged=104_000),
+    MatrixTile(64, 128, 118, ragged=104_000, cluster="rows"),
+    MatrixTile(64, 64, 187, ragged=60_000),
 )
-"""The tiles among which a call chooses; of two that cost the same the first."""
+"""The tiles among which a call chooses; of two that cost the same the first. Instructions of few columns read their
+rows too often: 128 x 64 and 256 x 64 take 138 where 64 x 128 takes 105 (4096^3, H200). Blocks of a cluster wait for
+each other, which costs 2 percent, and 12 where one warpgroup computes; they pay where operands are fetched too
+slowly."""
+LINE = 11
+LINE_ACROSS = ((16, 23), (32, 16), (64, 14))
+"""What fetching 128 bytes of a row of an operand costs, in tenths of a tile's cost, where rows lie multiples of 128
+bytes apart; and where they are odd multiples of so many bytes apart, so that most lie across two lines of the cache.
+Tiles of 128 x 256, 128 x 128 and 64 x 128 took 242, 323 and 467 us at 4088^3 (16 bytes), and 256, 243 and 378 us at
+4112^3 (32 bytes): 23 and 16 give that to a twentieth, for blocks alone and in clusters."""
 
 WARP_CONTRACTIONS = (MatrixTile(128, 128, 100, 32), MatrixTile(64, 64, 150, 32))
 """A large and a small tile on matrix instructions of warps, in panels of 64 bytes along the depth."""
@@ -86,28 +115,31 @@ class SplitTile:
     """Nanoseconds that one step of `depth` takes, with all processors at work."""
     least_steps: int
     """Steps from which a part is worth a block."""
-    sums: tuple[int, int, int] = (4, 2, 128)
-    """Parts, rows and columns of partial sums that a block of the second kernel adds at a time."""
     blocks: int = 1
     """Blocks that one processor runs at a time."""
 
 
-SPLIT_SQUARE = SplitTile(64, 64, 64, 180, 4)
-"""On matrix instructions."""
-SPLIT_THIN = SplitTile(128, 16, 64, 250, 4, (4, 16, 16))
-"""The same for products with up to 16 rows or columns, which are the tile's columns: a step moves 16 KiB of the large
-operand."""
-SPLIT_ACROSS = SplitTile(128, 64, 64, 270, 4, (4, 16, 16))
-"""The same where the small operand is contiguous along its rows or columns: 64 of them are a panel of 128 bytes."""
+SPLIT_THIN = SplitTile(128, 16, 64, 250, 4)
+"""On matrix instructions for products with up to 16 rows, which are the tile's columns: a step moves 16 KiB of the
+large operand. The small one has to be contiguous along the sum."""
+SPLIT_MATRIX = (SplitTile(64, 128, 64, 200, 4), SplitTile(128, 64, 64, 250, 4))
+"""On matrix instructions: a wide tile, and a high one."""
+WHOLE = SplitTile(64, 64, 64, 180, 4)
+"""What a product that is not cut takes: rounds of such tiles."""
 SPLIT_SMALL = SplitTile(32, 32, 64, 1500, 1, blocks=2)
 """On multiply-adds of threads, which wait for their operands at each step."""
+LARGE_TILE = SplitTile(*LARGE_CONTRACTION, 1700, 1)
+"""The large tile of multiply-adds; 41 TFLOP/s at 4096^3 on an H200."""
+SPLIT_SUMS = (4, 8, 32)
+"""Parts, rows and columns of partial sums that a block of the second kernel adds at a time: rows of 128 bytes. One
+kernel for all sizes; with few columns most of its threads rest."""
 SPLIT_LAUNCH = 2500
 """Nanoseconds that the second kernel takes before it has read anything."""
 SPLIT_RATE = 375
 """Partial sums that are written and read again in a nanosecond: 8 bytes each at 3 TB/s."""
 SPLIT_DEPTH = 192
 """Summed elements from which multiply-adds of threads are cut into parts."""
-SPLIT_THIN_UP_TO = 16
+SPLIT_THIN_UP_TO = SPLIT_THIN.columns
 """Rows or columns of a thin product."""
 
 

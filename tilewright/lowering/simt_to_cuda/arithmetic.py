@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, IntegerAttr
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, IntegerAttr
 from xdsl.ir import Attribute, Operation
 
 from tilewright.lowering.simt_to_cuda.types import integer_width, is_short_float
@@ -202,7 +202,22 @@ def _negate(w: Writer, op: arith.NegfOp) -> None:
     w.result(op, narrowed(t, f"-{widened(t, w.name(op.operand))}"))
 
 
+def _only_rounds(op: object) -> bool:
+    """Whether an op rounds f32 to bf16 only for what reads the result as f32 again."""
+    if not isinstance(op, arith.TruncFOp):
+        return False
+    users = [use.operation for use in op.result.uses]
+    wide = all(isinstance(user, arith.ExtFOp) and isinstance(user.result.type, Float32Type) for user in users)
+    return wide and isinstance(op.input.type, Float32Type) and isinstance(op.result.type, BFloat16Type)
+
+
 def _convert_float(w: Writer, op: arith.ExtFOp | arith.TruncFOp) -> None:
+    if _only_rounds(op.input.owner):
+        w.names[op.result] = w.name(op.input)
+        return
+    if _only_rounds(op):
+        w.line(f"const {w.c_type(op.input.type)} {w.bind(op.result)} = tw_round_bf16({w.name(op.input)});")
+        return
     target, value = op.result.type, widened(op.input.type, w.name(op.input))
     w.result(op, narrowed(target, value) if is_short_float(target) else w.cast_to(target, value))
 

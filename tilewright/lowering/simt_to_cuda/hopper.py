@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.dialects.roles import WARPGROUP
+from tilewright.dialects.simt.clusters import ClusterBarrierOp, ClusterRankOp
 from tilewright.dialects.simt.mbarriers import (
     FenceOp,
     MbarArriveOp,
@@ -19,7 +20,7 @@ from tilewright.dialects.simt.mbarriers import (
 )
 from tilewright.dialects.simt.roles import ElectOp, RolesOp
 from tilewright.dialects.simt.structure import KernelOp
-from tilewright.dialects.simt.tma import BulkCommitOp, BulkWaitOp, TmaLoadOp, TmaStoreOp
+from tilewright.dialects.simt.tma import BulkCommitOp, BulkWaitOp, PrefetchMapOp, TmaLoadOp, TmaStoreOp
 from tilewright.dialects.simt.types import MbarType, RegsType, SharedType
 from tilewright.dialects.simt.wgmma import StMatrixOp, WgmmaCommitOp, WgmmaFenceOp, WgmmaOp, WgmmaWaitOp
 from tilewright.lowering.simt_to_cuda.structured import place
@@ -51,7 +52,18 @@ def _mbar_init(w: Writer, op: MbarInitOp) -> None:
 
 
 def _mbar_arrive(w: Writer, op: MbarArriveOp) -> None:
-    w.line(f"tw_mbar_arrive({_slot(w, op.bar, op.slot)});")
+    if op.rank is None:
+        w.line(f"tw_mbar_arrive({_slot(w, op.bar, op.slot)});")
+    else:
+        w.line(f"tw_mbar_arrive_at({_slot(w, op.bar, op.slot)}, {w.name(op.rank)});")
+
+
+def _cluster_rank(w: Writer, op: ClusterRankOp) -> None:
+    w.line(f"const int {w.bind(op.res)} = tw_cluster_rank();")
+
+
+def _cluster_barrier(w: Writer, _op: ClusterBarrierOp) -> None:
+    w.line("tw_cluster_barrier();")
 
 
 def _mbar_expect(w: Writer, op: MbarExpectOp) -> None:
@@ -109,10 +121,17 @@ def _roles(w: Writer, op: RolesOp) -> None:
             w.body(body.block)
 
 
+def _prefetch_map(w: Writer, op: PrefetchMapOp) -> None:
+    w.line(f"tw_prefetch_map(&{w.name(op.map)});")
+
+
 def _tma_load(w: Writer, op: TmaLoadOp) -> None:
     to = f"tw_shared_address({w.name(op.shared)} + {w.name(op.index)})"
     places = ", ".join(w.name(c) for c in reversed(op.coordinates))
-    w.line(f"tw_tma_load({to}, &{w.name(op.map)}, {_slot(w, op.bar, op.slot)}, {places});")
+    name = "tw_tma_load"
+    if op.multicast is not None:
+        name += f"_multicast<{sum(1 << rank for rank in op.ranks)}>"
+    w.line(f"{name}({to}, &{w.name(op.map)}, {_slot(w, op.bar, op.slot)}, {places});")
 
 
 def _tma_store(w: Writer, op: TmaStoreOp) -> None:
@@ -171,6 +190,8 @@ def _stmatrix(w: Writer, op: StMatrixOp) -> None:
 HOPPER: dict[type[Operation], Write] = {
     BulkCommitOp: _bulk_commit,
     BulkWaitOp: _bulk_wait,
+    ClusterBarrierOp: _cluster_barrier,
+    ClusterRankOp: _cluster_rank,
     ElectOp: _elect,
     FenceOp: _fence,
     MbarArriveOp: _mbar_arrive,
@@ -179,6 +200,7 @@ HOPPER: dict[type[Operation], Write] = {
     MbarOp: _mbar,
     MbarWaitOp: _mbar_wait,
     NamedBarrierOp: _named_barrier,
+    PrefetchMapOp: _prefetch_map,
     RolesOp: _roles,
     StMatrixOp: _stmatrix,
     TmaLoadOp: _tma_load,

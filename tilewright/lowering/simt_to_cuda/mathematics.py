@@ -63,6 +63,11 @@ def _call(function: str) -> Write:
     return write
 
 
+def _erf(w: Writer, op: math.ErfOp) -> None:
+    t = op.results[0].type
+    w.result(op, narrowed(t, f"tw_erf({widened(t, w.name(op.operands[0]))})"))
+
+
 def _fma(w: Writer, op: math.FmaOp) -> None:
     w.result(op, f"tw_fma({w.name(op.a)}, {w.name(op.b)}, {w.name(op.c)})")
 
@@ -110,3 +115,6 @@ MATHEMATICS: dict[type[Operation], Write] = {
     math.CtPopOp: _count("tw_count_ones"),
 }
 """Each op of `math` that kernels may hold."""
+
+CUDA_MATHEMATICS: dict[type[Operation], Write] = {math.ErfOp: _erf}
+"""Functions that `tilewright_intrinsics.cuh` computes itself, quicker than the CUDA math library."""

@@ -72,14 +72,17 @@ def place(w: Writer, memory: SSAValue, index: SSAValue) -> str:
 def _load(w: Writer, op: LoadOp) -> None:
     width, target = op.width.value.data, _register(w, op.regs, op.indices)
     suffix = "_readonly" if op.memory in w.read_only else ""
-    load = f"tw_load{suffix}<{width}>(&{target}, {place(w, op.memory, op.index)});"
     assert isinstance(op.regs.type, RegsType)
     element = w.c_type(op.regs.type.element)
     other = w.literal(op.other)
-    if op.reach is not None:
-        swizzle = op.memory.type.swizzle.data if isinstance(op.memory.type, SharedType) else 0
-        where = ", ".join(w.name(value) for value in (op.memory, op.index, *op.reach))
-        load = f"tw_load{suffix}_unaligned<{width}, {swizzle}, {element}>(&{target}, {where}, {other});"
+    if op.reach is None:
+        mask = "" if op.mask is None else f", {w.name(op.mask)}, {other}"
+        masked, kind = ("", "") if op.mask is None else ("_or", f", {element}")
+        w.line(f"tw_load{suffix}{masked}<{width}{kind}>(&{target}, {place(w, op.memory, op.index)}{mask});")
+        return
+    swizzle = op.memory.type.swizzle.data if isinstance(op.memory.type, SharedType) else 0
+    where = ", ".join(w.name(value) for value in (op.memory, op.index, *op.reach))
+    load = f"tw_load{suffix}_unaligned<{width}, {swizzle}, {element}>(&{target}, {where}, {other});"
     if op.mask is None:
         w.line(load)
         return

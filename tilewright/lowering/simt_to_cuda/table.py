@@ -9,6 +9,7 @@ target's `Spelling`. What is not plain C++ is a call of a wrapper `tw_...`, whic
 | wrapper | does |
 |---|---|
 | `tw_load<N>(T *r, const T *p)`, `tw_load_readonly<N>` | memory to registers; p is a multiple of N elements |
+| `tw_load_or<N, T>(T *r, const T *p, bool mask, T other)`, `tw_load_readonly_or<N, T>` | the same, or N times `other` |
 | `tw_load_unaligned<N, Swizzle, T>(r, array, i, before, after, other)`, `tw_load_readonly_unaligned` | from any i on |
 | `tw_store_unaligned<N>(T *p, const T *r, before, after)`, `tw_misaligned<N>(const T *p)` | to any p; p beyond Ns |
 | `tw_store<N>(T *p, const T *r)`, `tw_fill<N, T>(T *r, T value)` | registers to memory; registers set to a value |
@@ -19,6 +20,7 @@ target's `Spelling`. What is not plain C++ is a call of a wrapper `tw_...`, whic
 | `tw_quotient<T>`, `tw_remainder<T>`, `tw_floordiv<T>`, `tw_ceildiv<T>`, `tw_ipow<T, U>` | integers |
 | `tw_maximum`, `tw_minimum`, `tw_maxnum`, `tw_minnum`, `tw_fma`, `tw_bitcast<T>` | floats, NaN as in `arith` |
 | `tw_float`, `tw_f16`, `tw_bf16`, `tw_f16_bits`, `tw_bf16_bits` | 16-bit floats, where the target has them |
+| `tw_round_bf16(float)` | to bf16 and back, in f32 |
 
 A target takes the tables that fit it and replaces entries: `{**ARITHMETIC, **STRUCTURED, TidOp: my_tid}`. An op without
 an entry is an error at the op that names it and the target.
@@ -30,7 +32,7 @@ from xdsl.ir import Operation
 
 from tilewright.lowering.simt_to_cuda.arithmetic import ARITHMETIC
 from tilewright.lowering.simt_to_cuda.hopper import HOPPER
-from tilewright.lowering.simt_to_cuda.mathematics import MATHEMATICS
+from tilewright.lowering.simt_to_cuda.mathematics import CUDA_MATHEMATICS, MATHEMATICS
 from tilewright.lowering.simt_to_cuda.matrices import MATRICES
 from tilewright.lowering.simt_to_cuda.structured import STRUCTURED
 from tilewright.lowering.simt_to_cuda.writer import Write
@@ -38,6 +40,7 @@ from tilewright.lowering.simt_to_cuda.writer import Write
 EMITTERS: dict[type[Operation], Write] = {
     **ARITHMETIC,
     **MATHEMATICS,
+    **CUDA_MATHEMATICS,
     **STRUCTURED,
     **MATRICES,
     **HOPPER,

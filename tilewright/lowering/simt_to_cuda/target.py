@@ -67,8 +67,8 @@ class CudaTarget(Target):
 
     def options(self) -> dict[str, dict[str, Any]]:
         """Those of the limits, and the architecture for the lowerings whose choices depend on it."""
-        arch = {"arch": self.arch}
-        return {**super().options(), "lin-to-tile": arch, "instantiate-variants": arch}
+        own, arch = super().options(), {"arch": self.arch}
+        return {**own, "lin-to-tile": {**own["lin-to-tile"], **arch}, "instantiate-variants": arch}
 
     def header(self, kernels: Sequence[KernelOp]) -> str:
         """The intrinsics, with NVIDIA's headers for 16-bit floats where kernels use them, and the shared memory."""
@@ -104,4 +104,8 @@ class CudaTarget(Target):
         # With roles one block has a processor's registers, which the roles share out among themselves.
         least = ", 1" if any(isinstance(op, RolesOp) for op in kernel.walk()) else ""
         bounds = f"__launch_bounds__({kernel.threads.value.data}{least})"
+        if kernel.cluster is not None:
+            if self.arch != "sm_90a":
+                raise error_at(kernel, f"clusters are for sm_90a, got {self.arch}")
+            bounds = f"__cluster_dims__({kernel.cluster_size}, 1, 1) {bounds}"
         return f'extern "C" __global__ void {bounds} {kernel_symbol(kernel)}({", ".join(parameters)})'

@@ -1,7 +1,8 @@
 """Channels and tensor maps: slots of shared memory, the barriers that guard them, and who waits for what.
 
 A channel that tensor maps fill from global memory (a load channel) has two mbarriers a slot: `full` counts the bytes
-that land, `empty` the warps that are through with it. One thread of the producer asks for copies; every thread of the
+that land, `empty` the warps that are through with it; where blocks of a cluster share copies, those of all of them. One
+thread of the producer asks for copies; every thread of the
 consumer waits. A channel that threads fill and tensor maps store from (a store channel) is used by one role: a named
 barrier separates writing from storing, and the storing thread counts its groups. A channel that threads fill from
 global memory has groups of asynchronous copies: `publish` ends one, `receive` waits until that of its slot has landed,
@@ -20,6 +21,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from tilewright.dialects.assembly import int_array, ints
 from tilewright.dialects.roles import WARPGROUP
 from tilewright.dialects.simt.async_copy import CpAsyncCommitOp, CpAsyncWaitOp
+from tilewright.dialects.simt.clusters import ClusterBarrierOp, ClusterRankOp
 from tilewright.dialects.simt.mbarriers import (
     FenceOp,
     MbarArriveOp,
@@ -31,7 +33,7 @@ from tilewright.dialects.simt.mbarriers import (
 )
 from tilewright.dialects.simt.memory import RegsAllocOp, RegsLoadOp, RegsStoreOp, SharedOp
 from tilewright.dialects.simt.sync import BarrierOp
-from tilewright.dialects.simt.tma import BulkCommitOp, BulkWaitOp, TmaLoadOp, TmaStoreOp
+from tilewright.dialects.simt.tma import BulkCommitOp, BulkWaitOp, PrefetchMapOp, TmaLoadOp, TmaStoreOp
 from tilewright.dialects.simt.types import MbarType, TensorMapAttr, TmapType, regs_type, shared_type
 from tilewright.dialects.simt.wgmma import StMatrixOp, WgmmaWaitOp
 from tilewright.dialects.sym.attributes import DimsAttr
@@ -51,6 +53,7 @@ from tilewright.lowering.tile_to_simt.state import (
     registers_of,
 )
 from tilewright.passes.core import error_at
+from tilewright.passes.share_copies import part_of
 
 WARP = 32
 MBAR_BYTES = 8
@@ -70,6 +73,7 @@ def declare_channels(kernel: Kernel, op: KernelOp) -> None:
     builder = kernel.builder
     channels = [o for o in op.walk() if isinstance(o, ChannelOp)]
     started: list[tuple[SSAValue, int]] = []
+    rank: SSAValue | None = None
     for number, channel in enumerate(channels):
         assert channel.offsets is not None
         stages = channel.type.stages.data
@@ -90,14 +94,29 @@ def declare_channels(kernel: Kernel, op: KernelOp) -> None:
             )
             full.name_hint, empty.name_hint = "full", "empty"
             made = Channel(channel, arrays, full, empty, number + 1)
-            started += [(full, 1), (empty, _consumer_warps(channel, op))]
+            if any(copy.multicast is not None for copy in channel.fills):
+                if rank is None:
+                    rank = builder.add(ClusterRankOp()).results[0]
+                made = replace(made, blocks=op.cluster_size, rank=rank)
+            started += [(full, 1), (empty, made.blocks * _consumer_warps(channel, op))]
         kernel.channels[channel.res] = made
     if started:
         with builder.elect("block"):
             for bar, arrivals in started:
-                builder.add(MbarInitOp(bar, arrivals))
+                init = builder.add(MbarInitOp(bar, arrivals))
+                kernel.started = kernel.started or init
             builder.add(FenceOp("mbarrier_init"))
-        builder.add(BarrierOp())
+        # Other blocks reach the barriers of a cluster's block.
+        builder.add(BarrierOp() if rank is None else ClusterBarrierOp())
+
+
+def prefetch_maps(kernel: Kernel) -> None:
+    """The thread that starts the barriers fetches the tensor maps first; all are known once the body is lowered."""
+    if kernel.started is not None and kernel.started.parent is not None:
+        fetches = [PrefetchMapOp(argument) for argument in kernel.maps.values()]
+        for each in fetches:
+            each.location = kernel.started.location
+        kernel.started.parent.insert_ops_before(fetches, kernel.started)
 
 
 def _is_stored(channel: ChannelOp) -> bool:
@@ -294,40 +313,46 @@ def lower_release(kernel: Kernel, op: ReleaseOp) -> None:
     ring = ring_of(kernel, op.channel, "receive")
     if lag == 0 and not inside_loop:
         builder.add(WgmmaWaitOp(0, kernel.accumulators))
-        _arrive(kernel, channel.empty, ring.previous, maybe=True)
+        _arrive(kernel, channel, ring.previous, maybe=True)
         kernel.rings[op.channel, "receive"] = replace(ring, previous=builder.constant(-1, I32))
         return
     if lag == 0:
         builder.add(WgmmaWaitOp(0, kernel.accumulators))
-        _arrive(kernel, channel.empty, ring.slot, maybe=False)
+        _arrive(kernel, channel, ring.slot, maybe=False)
         _advance(kernel, channel, "receive", ring)
         ring = kernel.rings[op.channel, "receive"]
         kernel.rings[op.channel, "receive"] = replace(ring, previous=builder.constant(-1, I32))
         return
     with builder.when(builder.compare("sge", ring.previous, builder.constant(0, I32))):
         builder.add(WgmmaWaitOp(lag))
-        _arrive(kernel, channel.empty, ring.previous, maybe=False)
+        _arrive(kernel, channel, ring.previous, maybe=False)
     _advance(kernel, channel, "receive", ring)
 
 
-def _arrive(kernel: Kernel, bar: SSAValue, slot: SSAValue, *, maybe: bool) -> None:
-    """Each warp arrives once; `maybe` only where there is a slot."""
-    builder = kernel.builder
+def _arrive(kernel: Kernel, channel: Channel, slot: SSAValue, *, maybe: bool) -> None:
+    """Each warp arrives once, in each block that fills the slot; `maybe` only where there is one."""
+    builder, bar = kernel.builder, channel.empty
+    assert bar is not None
     condition = builder.compare("sge", slot, builder.constant(0, I32)) if maybe else None
     with builder.when(condition), builder.elect("warp"):
-        builder.add(MbarArriveOp(bar, slot))
+        if channel.blocks == 1:
+            builder.add(MbarArriveOp(bar, slot))
+        for block in range(channel.blocks if channel.blocks > 1 else 0):
+            builder.add(MbarArriveOp(bar, slot, builder.constant(block, I32)))
 
 
 # Copies.
 
 
-def _map_argument(kernel: Kernel, op: CopyOp, buffer: SSAValue, tile: BufType) -> tuple[SSAValue, list[int]]:
+def _map_argument(
+    kernel: Kernel, op: CopyOp, buffer: SSAValue, tile: BufType, divided: int | None, blocks: int
+) -> tuple[SSAValue, list[int]]:
     """The tensor map of a buffer for this tile as an argument, and the tile's dims in the map's order: the contiguous
-    one last."""
+    one last. The rows of dim `divided` are shared out among `blocks`."""
     layout, span, _, _ = panel_of(tile)
     along = layout.along.data
     order = [d for d in range(tile.rank) if d != along] + [along]
-    box = [span if d == along else tile.sizes[d] for d in order]
+    box = [span if d == along else tile.sizes[d] // (blocks if d == divided else 1) for d in order]
     type_ = buffer_type(buffer)
     assert type_.strides is not None  # as of all arguments
     fixed = kernel.builder.fixed
@@ -341,24 +366,41 @@ def _map_argument(kernel: Kernel, op: CopyOp, buffer: SSAValue, tile: BufType) -
 
 
 def lower_mapped_copy(kernel: Kernel, op: CopyOp) -> None:
-    """`via tma`: one thread asks for a box a panel."""
+    """`via tma`: one thread asks for a box a panel; of a cluster's block for those of its part."""
     loads = op.spaces[0] == "global"
     inside, outside = (op.target, op.source) if loads else (op.source, op.target)
     slot, tile = kernel.slots.get(inside), buffer_type(inside)
     if slot is None or slot.channel is None:
         raise error_at(op, "tile.copy: via tma moves the buffers of a channel's slot")
     builder = kernel.builder
-    argument, order = _map_argument(kernel, op, outside, tile)
+    _, span, rows, panels = panel_of(tile)
+    blocks, rank, divided = 1, None, None
+    if op.multicast is not None:
+        blocks, rank = slot.channel.blocks, slot.channel.rank
+        found = part_of(tile, blocks)
+        if rank is None or found is None or blocks == 1:
+            raise error_at(op, f"tile.copy: {blocks} blocks cannot share {tile}")
+        panels, divided = found
+    argument, order = _map_argument(kernel, op, outside, tile, divided, blocks)
     offsets = op.source_offsets if loads else op.target_offsets
     starts = [builder.convert(kernel.index(offsets[d]), I32) for d in order]
-    _, span, rows, panels = panel_of(tile)
+    first = slot.first
+    if rank is not None and divided is not None:
+        share = tile.sizes[divided] // blocks
+        at = order.index(divided)
+        starts[at] = builder.add_int(starts[at], builder.mul_int(rank, builder.constant(share, I32)))
+        first = builder.add_int(first, builder.mul_int(rank, builder.constant(rows // blocks * span, I32)))
+    elif rank is not None:
+        starts[-1] = builder.add_int(starts[-1], builder.mul_int(rank, builder.constant(panels * span, I32)))
+        first = builder.add_int(first, builder.mul_int(rank, builder.constant(panels * rows * span, I32)))
+    ranks = None if rank is None else range(blocks)
     with builder.elect(kernel.scope), builder.unroll(panels) as p:
-        place = builder.add_int(slot.first, builder.mul_int(p, builder.constant(rows * span, I32)))
+        place = builder.add_int(first, builder.mul_int(p, builder.constant(rows * span, I32)))
         last = builder.add_int(starts[-1], builder.mul_int(p, builder.constant(span, I32)))
         coordinates = [*starts[:-1], last]
         if loads:
             assert slot.channel.full is not None
-            builder.add(TmaLoadOp(argument, coordinates, slot.array, place, slot.channel.full, slot.number))
+            builder.add(TmaLoadOp(argument, coordinates, slot.array, place, slot.channel.full, slot.number, ranks))
         else:
             builder.add(TmaStoreOp(slot.array, place, argument, coordinates))
 

@@ -13,7 +13,8 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
-from xdsl.ir import SSAValue
+from xdsl.dialects import scf
+from xdsl.ir import Block, Region, SSAValue
 
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.simt.async_copy import CpAsyncOp
@@ -65,6 +66,8 @@ class _Memory:
     """Of unaligned accesses: the vector dim, the place in the buffer's row, and how many elements a row has."""
     panel: tuple[int, int, int] | None = None
     """The dim that panels of a slot cut, the elements of a panel along it, and those of a whole panel."""
+    inner: bool = False
+    """Whether all words that unaligned accesses may touch are known to lie in their rows."""
 
     def enter(self, builder: Builder, dim: int, place: SSAValue, *, whole: bool = True) -> None:
         """Go on to the local elements at `place` in a dim; not `whole` when `access` splits them further."""
@@ -102,8 +105,8 @@ class _Memory:
             return builder.constant(width)
         return builder.minimum(builder.sub_int(remaining, builder.widen(place)), builder.constant(width))
 
-    def access(self, builder: Builder, offset: SSAValue) -> _Access:
-        """The access `offset` elements into the group."""
+    def access(self, builder: Builder, offset: SSAValue, width: int) -> _Access:
+        """The access to `width` elements, `offset` elements into the group."""
         address, mask = self.address, self.mask
         if self.group is not None:
             dim, place = self.group
@@ -112,6 +115,8 @@ class _Memory:
                 mask = builder.both(mask, self._inside(builder, dim, builder.add_int(place, offset)))
         if self.row is None:
             return _Access(address, mask, None)
+        if self.inner:
+            return _Access(address, mask, (builder.constant(width), builder.constant(2 * width)))
         _, before, size = self.row
         if self.group is not None:
             before = builder.add_int(before, builder.convert(offset, self.integer))
@@ -201,35 +206,94 @@ def lower_copy(kernel: Kernel, op: CopyOp) -> None:
             what = f"width {width} needs a stride along dim {op.vector_dim} that is known to be 1"
             raise error_at(op, f"tile.copy: {what}")
     step = max(load if source is not None else 1, store if target is not None else 1)
-    with ExitStack() as loops:
-        registers: list[SSAValue] = []
-        for d, (dim, size) in enumerate(zip(dims, tile.sizes, strict=True)):
-            local = loops.enter_context(each_local(builder, dim, size, step=step if d == op.vector_dim else 1))
-            registers.append(local.register)
-            for memory, width in ((source, load), (target, store)):
-                if memory is not None and local.place is not None:
-                    whole = d != op.vector_dim or (width == step and not op.is_async)
-                    memory.enter(builder, d, local.place, whole=whole)
-        if op.is_async and source is not None and target is not None:
-            _start(builder, source, target, step)
-        elif source is not None and target is not None:
-            alloc = RegsAllocOp(regs_type([step], element_type(tile.element)))
-            builder.add(alloc)
-            _move(builder, op, source, load, alloc.res, None, loads=True)
-            _move(builder, op, target, store, alloc.res, None, loads=False)
-        elif source is not None:
-            places = registers_of(kernel, op.target, registers)
-            _move(builder, op, source, load, kernel.values[op.target], places, loads=True)
-        else:
-            assert target is not None  # no copy is between fragments
-            places = registers_of(kernel, op.source, registers)
-            _move(builder, op, target, store, kernel.values[op.source], places, loads=False)
+    moves = _Moves(kernel, op, dims, load, store, step)
+    whole = None if unaligned is None or source is None else moves.whole(source)
+    if whole is None or source is None:
+        moves.add(source, target)
+        return
+    inner = replace(source, remaining=[None] * tile.rank, inner=True)
+    yes, no = Block(), Block()
+    for block, memory in ((yes, inner), (no, source)):
+        with builder.inside(block):
+            moves.add(memory, None if target is None else replace(target))
+            builder.add(scf.YieldOp())
+    builder.add(scf.IfOp(whole, [], Region(yes), Region(no)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Moves:
+    """The loops over a thread's elements."""
+
+    kernel: Kernel
+    op: CopyOp
+    dims: Sequence[AnyDistribution]
+    load: int
+    store: int
+    step: int
+    """The elements of a group: those of the wider access."""
+
+    def whole(self, source: _Memory) -> SSAValue | None:
+        """An i1 that holds where all that a thread's unaligned loads may touch lies inside; None for a single load.
+
+        Loads that ask one by one how far they may read have a branch each, behind which the next one waits.
+        """
+        builder, tile = self.kernel.builder, self.op.tile_type
+        places = [self._last(d) for d in range(tile.rank)]
+        if not any(places) or source.row is None:
+            return None
+        condition: SSAValue | None = None
+        for remaining, last in zip(source.remaining, places, strict=True):
+            if remaining is not None:
+                condition = builder.both(condition, builder.compare("slt", builder.constant(last), remaining))
+        dim, first, size = source.row
+        # The word in front of the first element, and the one behind that of the last group.
+        before = builder.compare("sle", builder.constant(self.load - 1, source.integer), first)
+        behind = builder.constant(places[dim] + 2 * self.load - 1, source.integer)
+        after = builder.compare("sle", behind, builder.sub_int(size, first))
+        return builder.both(condition, builder.both(before, after))
+
+    def _last(self, dim: int) -> int:
+        """How far a thread's last group lies from its first one along a dim."""
+        last, weight = 0, 1
+        for n, digit in enumerate(self.dims[dim].factors(self.op.tile_type.sizes[dim])):
+            if not digit.is_thread:
+                last += weight * (digit.count - (self.step if dim == self.op.vector_dim and n == 0 else 1))
+            weight *= digit.count
+        return last
+
+    def add(self, source: _Memory | None, target: _Memory | None) -> None:
+        """Add them, with what is inside."""
+        kernel, op, step = self.kernel, self.op, self.step
+        builder, tile = kernel.builder, op.tile_type
+        with ExitStack() as loops:
+            registers: list[SSAValue] = []
+            for d, (dim, size) in enumerate(zip(self.dims, tile.sizes, strict=True)):
+                local = loops.enter_context(each_local(builder, dim, size, step=step if d == op.vector_dim else 1))
+                registers.append(local.register)
+                for memory, width in ((source, self.load), (target, self.store)):
+                    if memory is not None and local.place is not None:
+                        whole = d != op.vector_dim or (width == step and not op.is_async)
+                        memory.enter(builder, d, local.place, whole=whole)
+            if op.is_async and source is not None and target is not None:
+                _start(builder, source, target, step)
+            elif source is not None and target is not None:
+                alloc = RegsAllocOp(regs_type([step], element_type(tile.element)))
+                builder.add(alloc)
+                _move(builder, op, source, self.load, alloc.res, None, loads=True)
+                _move(builder, op, target, self.store, alloc.res, None, loads=False)
+            elif source is not None:
+                places = registers_of(kernel, op.target, registers)
+                _move(builder, op, source, self.load, kernel.values[op.target], places, loads=True)
+            else:
+                assert target is not None  # no copy is between fragments
+                places = registers_of(kernel, op.source, registers)
+                _move(builder, op, target, self.store, kernel.values[op.source], places, loads=False)
 
 
 def _start(builder: Builder, source: _Memory, target: _Memory, width: int) -> None:
     """Start an asynchronous copy of one group; zeros for what lies outside, which may be a part of it."""
     zero = builder.constant(0, I32)
-    read, write = source.access(builder, zero), target.access(builder, zero)
+    read, write = source.access(builder, zero, width), target.access(builder, zero, width)
     valid = None
     if read.mask is not None:
         valid = builder.select(read.mask, builder.convert(source.count(builder, width), I32), zero)
@@ -255,7 +319,7 @@ def _move(
     assert isinstance(regs.type, RegsType)
 
     def access(array: SSAValue, indices: Sequence[SSAValue], offset: SSAValue) -> None:
-        to = memory.access(builder, offset)
+        to = memory.access(builder, offset, width)
         if loads:
             builder.add(LoadOp(memory.pointer, to.address, array, indices, width, to.mask, op.other, to.reach))
         else:
@@ -342,7 +406,7 @@ class _Words:
             at = builder.add_int(source.address, self._ragged(skip))
             builder.add(LoadOp(source.pointer, at, ragged.res, self._at(indices, self.zero)))
         with self._rows() as (_, target, indices, skip):
-            row = target.access(builder, self.zero)
+            row = target.access(builder, self.zero, self.width)
             assert row.reach is not None
             with self._groups() as (group, register):
                 first = builder.convert(builder.sub_int(group, skip), target.integer)

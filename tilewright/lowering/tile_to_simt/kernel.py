@@ -14,6 +14,7 @@ from tilewright.dialects.assembly import ints
 from tilewright.dialects.roles import WARPGROUP
 from tilewright.dialects.simt import roles as simt_roles
 from tilewright.dialects.simt import structure as simt
+from tilewright.dialects.simt.clusters import ClusterBarrierOp
 from tilewright.dialects.simt.memory import RegsAllocOp, SharedOp
 from tilewright.dialects.simt.sync import BarrierOp
 from tilewright.dialects.simt.types import GlobalType, regs_type, shared_type
@@ -36,6 +37,7 @@ from tilewright.lowering.tile_to_simt.channels import (
     lower_receive,
     lower_release,
     panel_of,
+    prefetch_maps,
     ring_of,
     rings_in,
 )
@@ -62,6 +64,10 @@ def lower_kernel(op: KernelOp) -> simt.KernelOp:
     declare_channels(kernel, op)
     _coordinates(kernel, op)
     _lower_block(kernel, op.body.block)
+    prefetch_maps(kernel)
+    if any(channel.blocks > 1 for channel in kernel.channels.values()):
+        # No block ends while another of its cluster may still reach its shared memory.
+        builder.add(ClusterBarrierOp())
     grid = Expr.const(1)
     for size in op.grid.data:
         grid = grid * size
@@ -87,6 +93,7 @@ def lower_kernel(op: KernelOp) -> simt.KernelOp:
         smem,
         maps,
         persistent=persistent,
+        cluster=op.cluster_size if op.is_clustered else None,
     )
     result.attributes.update(op.attributes)
     result.location = op.location

@@ -22,7 +22,8 @@ from tilewright.lowering.tile_to_simt.expressions import lower_expr
 class Channel:
     """A channel: its rings in shared memory, its mbarriers when tensor maps fill it, and its named barrier.
 
-    `stored` says that tensor maps store from it, `by_threads` that threads fill it from global memory.
+    `stored` says that tensor maps store from it, `by_threads` that threads fill it from global memory; `blocks` of a
+    cluster fill and release its slots together, `rank` being the place of this one.
     """
 
     op: ChannelOp
@@ -32,6 +33,8 @@ class Channel:
     number: int
     stored: bool = False
     by_threads: bool = False
+    blocks: int = 1
+    rank: SSAValue | None = None
 
     @property
     def is_async(self) -> bool:
@@ -87,6 +90,8 @@ class Kernel:
     """Register arrays that matrix instructions write."""
     turn: tuple[SSAValue, int] | None = None
     """The variable and count of the innermost unrolled loop."""
+    started: Operation | None = None
+    """The first op that starts an mbarrier, once there is one."""
     scope: str = "block"
     """Whose first thread does what one thread does: `block`, or `role` inside of one."""
 

@@ -6,7 +6,8 @@ import struct
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 from typing import Any, cast
 
 import numpy as np
@@ -31,6 +32,7 @@ from tilewright.runtime.backends.torch_tensors import current_streams, keep_for_
 from tilewright.runtime.cubin_cache import load_or_compile
 from tilewright.runtime.cuda_driver import Device, Function
 from tilewright.runtime.cuda_driver import device as cuda_device
+from tilewright.runtime.dtypes import element_type
 from tilewright.runtime.nvrtc import CompiledKernel
 from tilewright.runtime.parameters import ParameterLayout
 from tilewright.runtime.plan import Decision, PlannedLaunch, Site
@@ -179,13 +181,16 @@ class CudaBackend(Backend):
         spans: tuple[tuple[int, int], ...],
     ) -> None:
         """Keep a call on torch tensors; numbers by value never get here, as they are no tensors."""
-        scratch = tuple(
-            None if shape is None else (shape, p.dtype)
-            for p, shape in zip(self.entry.plan.scratch, decision.scratch, strict=True)
-        )
+        plan = self.entry.plan
+        scratch = [
+            None if shape is None else prod(shape) * element_type(p.dtype).bytes
+            for p, shape in zip(plan.scratch, decision.scratch, strict=True)
+        ]
         device: Any = results[0].device
         made = tuple((shape, r.dtype) for shape, r in zip(decision.results, results, strict=True))
-        self._ready.remember(key, ReadyCall(owner, made, scratch, decision.chosen, tuple(launches), device, spans))
+        tensors = len(plan.arguments) + len(plan.results)
+        call = ReadyCall.of(owner, made, scratch, decision.chosen, launches, device, spans, tensors)
+        self._ready.remember(key, call)
 
     def _prepare(self, number: int, owner: Device) -> Loaded:
         found = self._by_site[number, owner.info.ordinal] = self.load(self.entry.plan.sites[number], owner)
@@ -204,6 +209,10 @@ class CudaBackend(Backend):
         lowered = self.entry.lower(site)
         with self._lock:
             if key not in self._loaded:
+                same = [v for (_, n), v in self._loaded.items() if n == key[1] and v.lowered.kernel is lowered.kernel]
+                if same:
+                    self._loaded[key] = replace(same[0], lowered=lowered)
+                    return self._loaded[key]
                 started = time.perf_counter()
                 compiled = load_or_compile(self.source(site), self.entry.arch)
                 kinds, symbol = parameter_kinds(lowered), kernel_symbol(lowered.kernel)
@@ -216,6 +225,8 @@ class CudaBackend(Backend):
                 most = 0
                 if lowered.kernel.persistent is not None:
                     most = owner.info.multiprocessors * max(1, function.occupancy(threads, smem_bytes))
+                    cluster = lowered.kernel.cluster_size
+                    most = max(cluster, most // cluster * cluster)
                 self._loaded[key] = Loaded(lowered, compiled, function, threads, smem_bytes, parameters.packer, most)
                 self.entry.compile_seconds += time.perf_counter() - started
             return self._loaded[key]

@@ -23,6 +23,8 @@ class Choice:
     backend: str
     arch: str
     reason: str
+    processors: int | None = None
+    """Multiprocessors of the device; None where there is none."""
 
 
 def choose(target: str, arch: str | None) -> Choice:
@@ -54,7 +56,7 @@ def choose(target: str, arch: str | None) -> Choice:
     if reason is None:
         info = device(0).info
         why = f"{info.name} is usable" if target == "auto" else "cuda was asked for"
-        return Choice("cuda", arch or info.arch, why)
+        return Choice("cuda", arch or info.arch, why, info.multiprocessors)
     if target == "cuda":
         raise TilewrightError(f"target cuda: {reason}")
     return Choice("auto", arch or DEFAULT_ARCH, f"no GPU: {_in_short(reason)}")

@@ -12,6 +12,7 @@ from tilewright.dialects.simt.mbarriers import NamedBarrierOp
 from tilewright.dialects.simt.structure import KernelOp
 from tilewright.dialects.simt.wgmma import WgmmaOp
 from tilewright.runtime.sim.addresses import PLACED, report_control
+from tilewright.runtime.sim.clusters import cluster_table
 from tilewright.runtime.sim.compiler import Compiled, CompileFn, Compiler, around
 from tilewright.runtime.sim.mbarriers import mbarrier_table
 from tilewright.runtime.sim.named_barriers import compile_named_barrier
@@ -25,7 +26,7 @@ from tilewright.runtime.sim.wgmma import wgmma_table
 def asynchronous_table() -> dict[type[Operation], CompileFn]:
     """Entries of the compiler's table for all that sm_90a brings."""
     table: dict[type[Operation], CompileFn] = {NamedBarrierOp: compile_named_barrier}
-    table |= mbarrier_table() | role_table() | stmatrix_table() | tma_table() | wgmma_table()
+    table |= cluster_table() | mbarrier_table() | role_table() | stmatrix_table() | tma_table() | wgmma_table()
     return table | {type_: _with_wrap_check(table[type_]) for type_ in PLACED}
 
 

@@ -7,6 +7,10 @@ Shared memory remembers the last write and the last read of each agent, a cell a
 its agent does not know of. What the warps write reaches the units only through `simt.fence async` of the writer: what a
 warp knows to be fenced is kept beside what it knows. Source: PTX ISA 8.0, memory consistency model, proxies.
 
+Blocks of a cluster write each other's shared memory by copies that go to several of them, and arrive at each other's
+barriers: so a warp knows of the agents of its whole cluster, block by block. A cell is read by its own block alone, and
+written by its own agents: a copy from another block is one of those that signal the barrier that it signals there.
+
 Two threads of one warp count as one agent, so a race within a warp is not found in kernels that need this model.
 """
 
@@ -39,18 +43,21 @@ class Unit:
 
     agent: int
     block: int
-    """Within the batch."""
+    """Within the batch: whose memory it is about."""
     thread: int
     """That started it."""
     tick: int
     known: Array
     """What the starting warps knew, (width,)."""
+    starter: int | None = None
+    """The block whose thread started it, where that is another."""
 
 
 class VectorClocks:
-    """A `RaceModel` for kernels whose order is more than block barriers. `cells` of `cell` bytes in each block."""
+    """A `RaceModel` for kernels whose order is more than block barriers. `cells` of `cell` bytes in each block; every
+    `cluster` neighbouring blocks are one."""
 
-    def __init__(self, blocks: int, warps: int, bars: Sequence[str], cells: int, cell: int) -> None:
+    def __init__(self, blocks: int, warps: int, bars: Sequence[str], cells: int, cell: int, cluster: int = 1) -> None:
         self.blocks = blocks
         self.warps = warps
         self.bars = bars
@@ -63,11 +70,18 @@ class VectorClocks:
         self.first_matrix = self.first_store + groups
         self.first_copying = self.first_matrix + groups
         self.agents = self.first_copying + warps
-        width = self.agents + warps
+        width = cluster * (self.agents + warps)
+        self.cluster = cluster
+        rank = np.arange(blocks) % cluster
+        self.own = rank * self.agents
+        """By block: where its own agents begin in what its cluster knows."""
+        self.own_fenced = cluster * self.agents + rank * warps
+        """By block: the same of its fenced warps."""
         self.known = np.zeros((blocks, warps, width), np.int32)
-        """By warp: the tick of each agent that is done; behind them, that of each warp that is fenced."""
+        """By warp: the tick of each agent that is done, block by block of the cluster; behind them, that of each warp
+        that is fenced."""
         own = np.arange(warps)
-        self.known[:, own, own] = 1
+        self.known[np.arange(blocks)[:, None], own, self.own[:, None] + own] = 1
         self.arrived = np.zeros((blocks, len(bars), width), np.int32)
         """By mbarrier: what those know that have arrived in this phase."""
         self.completed = np.zeros((blocks, len(bars), width), np.int32)
@@ -111,16 +125,20 @@ class VectorClocks:
 
     def _next(self, blocks: Array, warps: Array) -> None:
         """What these warps do from now on is not what they have told of."""
-        self.known[blocks, warps, warps] += 1
+        self.known[blocks, warps, self.own[blocks] + warps] += 1
 
-    def arrive(self, blocks: Array, warps: Array, bars: Array) -> None:
-        """Warps arrive at mbarriers; each (block, warp) once."""
-        np.maximum.at(self.arrived, (blocks, bars), self.known[blocks, warps])
+    def tick_of(self, blocks: Array, warps: Array) -> Array:
+        """The tick of what these warps do now."""
+        return self.known[blocks, warps, self.own[blocks] + warps]
+
+    def arrive(self, blocks: Array, warps: Array, bars: Array, at: Array | None = None) -> None:
+        """Warps arrive at mbarriers, their own block's or those of the blocks `at`; each (block, warp) once."""
+        np.maximum.at(self.arrived, (blocks if at is None else at, bars), self.known[blocks, warps])
         self._next(blocks, warps)
 
     def land(self, block: int, bar: int, tick: int) -> None:
         """A copy arrives at its mbarrier."""
-        agent = self.first_copy + bar
+        agent = self.own[block] + self.first_copy + bar
         self.arrived[block, bar, agent] = max(int(self.arrived[block, bar, agent]), tick)
 
     def complete(self, blocks: Array, bars: Array) -> None:
@@ -148,11 +166,12 @@ class VectorClocks:
 
     def fence(self, blocks: Array, warps: Array) -> None:
         """What these warps have written is for the units to see."""
-        self.known[blocks, warps, self.agents + warps] = self.known[blocks, warps, warps]
+        self.known[blocks, warps, self.own_fenced[blocks] + warps] = self.tick_of(blocks, warps)
         self._next(blocks, warps)
 
     def learn(self, blocks: Array, warps: Array, agents: Array, ticks: Array) -> None:
-        """Warps have waited for work of units."""
+        """Warps have waited for work of units of their block."""
+        agents = self.own[blocks] + agents
         self.known[blocks, warps, agents] = np.maximum(self.known[blocks, warps, agents], ticks)
 
     def snapshot(self, blocks: Array, warps: Array) -> Array:
@@ -171,8 +190,17 @@ class VectorClocks:
         where = np.arange(self.blocks) if blocks is None else np.flatnonzero(blocks)
         self.known[where] = self.known[where].max(1, keepdims=True)
         own = np.arange(self.warps)
-        self.known[where[:, None], own, own] += 1
+        self.known[where[:, None], own, self.own[where][:, None] + own] += 1
         self.barriers[where] += 1
+
+    def on_cluster_barrier(self) -> None:
+        """The barrier of each cluster: all its warps know what each knew."""
+        blocks, warps, width = self.known.shape
+        together = self.known.reshape(-1, self.cluster, warps, width)
+        together[...] = together.max((1, 2), keepdims=True)
+        own = np.arange(warps)
+        self.known[np.arange(blocks)[:, None], own, self.own[:, None] + own] += 1
+        self.barriers += 1
 
     def epoch(self) -> Array:
         """Block barriers so far."""
@@ -207,32 +235,38 @@ class VectorClocks:
         if missing.any():
             message = "shared memory is read before it is written"
             self._report(state, "uninitialised-shared", site, missing, places, shape, message)
-        bad = (self.written[at] > self.known[block, warp, writer]) & ~missing
+        bad = (self.written[at] > self.known[block, warp, self.own[block] + writer]) & ~missing
         if bad.any():
             other = self.name(int(writer[bad][0]))
             message = f"read of what {other} writes, with nothing to order the two"
             self._report(state, "race", site, bad, places, shape, message)
-        self.reads[at, warp] = self.known[block, warp, warp]
+        self.reads[at, warp] = self.tick_of(block, warp)
 
     def on_write(self, state: State, site: Site, cells: Array, active: Array | None) -> None:
         """See `RaceModel`."""
         at, block, warp, places, shape = self._lanes(state, cells, active)
         writer = self.writer[at]
-        bad = np.asarray((self.written[at] > self.known[block, warp, writer]) & (writer >= 0))
+        bad = np.asarray((self.written[at] > self.known[block, warp, self.own[block] + writer]) & (writer >= 0))
         self.writer[at] = warp
-        self.written[at] = self.known[block, warp, warp]
+        self.written[at] = self.tick_of(block, warp)
         now = self.writer[at]
         both = bad | (now != warp)
         if both.any():
             other = self.name(int(np.where(bad, writer, now)[both][0]))
             message = f"write to what {other} writes too, with nothing to order the two"
             self._report(state, "race", site, both, places, shape, message)
-        unknown = self.reads[at] > self.known[block, warp, : self.agents]
+        unknown = self.reads[at] > self._of_own_block(block, warp)
         if unknown.any():
             read = np.asarray(unknown.any(1))
             other = self.name(int(np.argmax(unknown[np.argmax(read)])))
             message = f"write to what {other} reads, with nothing to order the two"
             self._report(state, "race", site, read, places, shape, message)
+
+    def _of_own_block(self, block: Array, warp: Array) -> Array:
+        """What warps know of their block's agents, (n, agents)."""
+        if self.cluster == 1:
+            return self.known[block, warp, : self.agents]
+        return self.known[block[:, None], warp[:, None], self.own[block][:, None] + np.arange(self.agents)]
 
     def on_copy_start(self, state: State, site: Site, cells: Array, active: Array | None) -> None:
         """See `RaceModel`: until its end, nobody knows of it."""
@@ -245,13 +279,16 @@ class VectorClocks:
         """See `RaceModel`."""
         at, block, warp, _, _ = self._lanes(state, cells, active)
         self.writer[at] = warp
-        self.written[at] = self.known[block, warp, warp]
+        self.written[at] = self.tick_of(block, warp)
 
     # Accesses of units.
 
     def _visible(self, unit: Unit) -> Array:
-        """By agent: the tick up to which its writes are visible to a unit."""
-        return np.concatenate([unit.known[self.agents :], unit.known[self.warps : self.agents]])
+        """By agent of the block that it is about: the tick up to which its writes are visible to a unit."""
+        own, fenced = int(self.own[unit.block]), int(self.own_fenced[unit.block])
+        return np.concatenate(
+            [unit.known[fenced : fenced + self.warps], unit.known[own + self.warps : own + self.agents]]
+        )
 
     def _check_written(self, faults: Faults, site: Site, unit: Unit, at: Array, what: str) -> None:
         writer = self.writer[at]
@@ -260,10 +297,10 @@ class VectorClocks:
             return
         first = int(np.argmax(bad))
         agent = int(writer[first])
-        if agent < self.warps and int(self.written[at[first]]) <= int(unit.known[agent]):
+        if agent < self.warps and int(self.written[at[first]]) <= int(unit.known[self.own[unit.block] + agent]):
             message = f"{what} {self.name(agent)} writes, without a simt.fence async after that"
         else:
-            message = f"{what} {self.name(agent)} writes, with nothing to order the two"
+            message = f"{what} {self.name(agent)} writes{_elsewhere(unit)}, with nothing to order the two"
         faults.fault("race", site, message, unit.block, unit.thread)
 
     def unit_read(self, faults: Faults, site: Site, unit: Unit, cells: Array) -> None:
@@ -279,10 +316,15 @@ class VectorClocks:
         """A unit writes cells of its block."""
         at = cells.reshape(-1) + unit.block * self.cells
         self._check_written(faults, site, unit, at, "write to what")
-        unknown = (self.reads[at] > unit.known[: self.agents]).any(0)
+        own = int(self.own[unit.block])
+        unknown = (self.reads[at] > unit.known[own : own + self.agents]).any(0)
         if unknown.any():
             other = self.name(int(np.argmax(unknown)))
-            message = f"write to what {other} reads, with nothing to order the two"
+            message = f"write to what {other} reads{_elsewhere(unit)}, with nothing to order the two"
             faults.fault("race", site, message, unit.block, unit.thread)
         self.writer[at] = unit.agent
         self.written[at] = unit.tick
+
+
+def _elsewhere(unit: Unit) -> str:
+    return "" if unit.starter is None else " in another block of the cluster"

@@ -105,9 +105,11 @@ class Program:
         self._check_arguments(buffers, scalars, grid, blocks)
         maps = make_maps(self.kernel.sym_name.data, self.maps, buffers, map_sizes)
         total = grid if blocks is None else len(set(blocks))
+        cluster = self.kernel.cluster_size
         report = Report(self.level, total, {site: SiteCounts() for site in self.access_sites})
         order = GlobalOrder() if self.level == "check" else None
         size = self.batch_size(total) if batch is None else max(1, batch)
+        size = -(-size // cluster) * cluster
         done = 0
         with quiet():
             for first, count in batches(grid, blocks, size):
@@ -139,7 +141,8 @@ class Program:
         cells = state.shared.pitch // self.cell
         if not self.asynchronous:
             return EpochModel(count, state.threads, cells)
-        return VectorClocks(count, state.threads // WARP, self.mbarriers, cells, self.cell)
+        cluster = self.kernel.cluster_size
+        return VectorClocks(count, state.threads // WARP, self.mbarriers, cells, self.cell, cluster)
 
     def _machine(
         self, report: Report, state: State, maps: Sequence[TensorMap], landing: Landing, seed: int | None
@@ -173,6 +176,14 @@ class Program:
         name = self.kernel.sym_name.data
         if grid < 0:
             raise TilewrightError(f"{name}: expected a grid of at least 0 blocks, got {grid}")
+        cluster = self.kernel.cluster_size
+        if grid % cluster:
+            raise TilewrightError(f"{name}: expected a grid of whole clusters of {cluster} blocks, got {grid} blocks")
+        if cluster > 1 and blocks is not None:
+            wanted = set(blocks)
+            torn = [b for b in wanted if any(b // cluster * cluster + r not in wanted for r in range(cluster))]
+            if torn:
+                raise TilewrightError(f"{name}: expected whole clusters of {cluster} blocks, got block {torn[0]} alone")
         outside = [block for block in blocks or () if not 0 <= block < grid]
         if outside:
             raise TilewrightError(f"{name}: expected blocks of a grid of {grid}, got block {outside[0]}")

@@ -79,6 +79,8 @@ class Mbarriers:
         """Whether a fence came after they were made."""
         self.last_copy: dict[tuple[int, int], tuple[int, Site]] = {}
         """By block and barrier: the tick and the op of the last copy that signals it."""
+        self.last_arrival: dict[tuple[int, int, int], tuple[int, Site]] = {}
+        """By block, and another block of its cluster and its warp that arrives there: the tick and op of the last."""
 
     def _close(self, machine: Machine) -> None:
         """Begin the next phase where one is complete."""
@@ -118,20 +120,25 @@ class Mbarriers:
         clocks = machine.clocks
         assert clocks is not None
         for (block, bar), (tick, site) in self.last_copy.items():
-            if int(clocks.known[block, :, clocks.first_copy + bar].max()) < tick:
+            if int(clocks.known[block, :, clocks.own[block] + clocks.first_copy + bar].max()) < tick:
                 message = f"the kernel ends and nobody has waited at {self.names[bar]} for this copy"
                 machine.fault("left-in-flight", site, message, block)
+        for (block, other, warp), (tick, site) in self.last_arrival.items():
+            if int(clocks.known[block, :, clocks.own[other] + warp].max()) < tick:
+                message = "a block may end before another of its cluster arrives here at its barrier"
+                machine.fault("left-in-flight", site, message, block, warp * WARP)
 
 
-def per_warp(state: State, value: Array) -> Array:
-    """A value (blocks or 1, threads or 1) as its first active thread of each warp has it, (blocks, warps)."""
+def per_warp(state: State, value: Array, active: Array | None = None) -> Array:
+    """A value (blocks or 1, threads or 1) as its first active thread of each warp has it, (blocks, warps); or the first
+    of those that `active` (blocks, threads) names."""
     count = state.threads // WARP
     if value.shape[-1] == 1:
         return np.broadcast_to(value, (state.blocks, count))
     wide = np.broadcast_to(value, (state.blocks, state.threads)).reshape(state.blocks, count, WARP)
-    if state.mask is None:
+    if state.mask is None and active is None:
         return wide[:, :, 0]
-    first = state.active().reshape(state.blocks, count, WARP).argmax(-1)
+    first = (state.active() if active is None else active).reshape(state.blocks, count, WARP).argmax(-1)
     return np.take_along_axis(wide, first[..., None], -1)[..., 0]
 
 
@@ -162,10 +169,10 @@ class Slots:
         """The barrier of each thread, (blocks or 1, threads or 1)."""
         return self.first + checked_slot(state, self.site, state.env[self.slot], self.count)
 
-    def per_block(self, state: State, total: int) -> Array:
-        """How many active threads name each of the barriers, (blocks, total)."""
+    def per_block(self, state: State, total: int, active: Array | None = None) -> Array:
+        """How many active threads, or of those in `active`, name each of the barriers, (blocks, total)."""
         numbers = np.broadcast_to(self.numbers(state), (state.blocks, state.threads))
-        blocks, threads = np.nonzero(state.active())
+        blocks, threads = np.nonzero(state.active() if active is None else active)
         counts = np.zeros((state.blocks, total), np.int64)
         np.add.at(counts, (blocks, numbers[blocks, threads]), 1)
         return counts
@@ -212,7 +219,7 @@ def compile_init(compiler: Compiler, op: MbarInitOp) -> Compiled:
         if machine.clocks is not None:
             warps = state.first_thread // WARP + state.active_warps()[blocks].argmax(1)
             bars.maker[blocks, numbers, 0] = warps[:, None]
-            bars.maker[blocks, numbers, 1] = machine.clocks.known[blocks, warps, warps][:, None]
+            bars.maker[blocks, numbers, 1] = machine.clocks.tick_of(blocks, warps)[:, None]
 
     return Compiled(run, False)
 
@@ -259,7 +266,48 @@ def _arriving(compiler: Compiler, op: MbarArriveOp | MbarExpectOp, size: int) ->
 
 def compile_arrive(compiler: Compiler, op: MbarArriveOp) -> Compiled:
     """`simt.mbar.arrive`."""
-    return _arriving(compiler, op, 0)
+    return _arriving(compiler, op, 0) if op.rank is None else _arriving_at(compiler, op, op.rank)
+
+
+def _arriving_at(compiler: Compiler, op: MbarArriveOp, rank: SSAValue) -> Compiled:
+    """Arrivals at the barriers of blocks of the cluster, rank by rank."""
+    slots = make_slots(compiler, op, op.bar, op.slot)
+    place = compiler.slot(rank)
+    total, cluster = len(compiler.mbar_columns), compiler.kernel.cluster_size
+
+    def run(state: State) -> None:
+        machine = state.machine
+        assert machine is not None
+        ranks = np.broadcast_to(state.env[place], (state.blocks, state.threads))
+        outside = ((ranks < 0) | (ranks >= cluster)) & state.active()
+        if outside.any():
+            message = f"blocks 0..{cluster - 1} of the cluster exist"
+            if machine.clocks is None:
+                raise TilewrightError(f"{slots.site.op_name} out of bounds: {message}", slots.site.location)
+            state.fault("out-of-bounds", slots.site, outside, message, ranks)
+        for number in range(cluster):
+            active = state.active() & (ranks == number)
+            if not active.any():
+                continue
+            # What a block of the cluster counts goes to the block of that rank.
+            from_each = slots.per_block(state, total, active)
+            counts = np.zeros_like(from_each)
+            counts[number::cluster] = from_each.reshape(-1, cluster, total).sum(1)
+            if machine.clocks is not None:
+                blocks, warps = np.nonzero(active.reshape(state.blocks, -1, WARP).any(-1))
+                numbers = per_warp(state, slots.numbers(state), active)[blocks, warps]
+                warps = warps + state.first_thread // WARP
+                at = blocks // cluster * cluster + number
+                check_made(machine, slots.site, blocks, warps, numbers, at)
+                for to, block, warp, tick in zip(
+                    *(n.tolist() for n in (at, blocks, warps, machine.clocks.tick_of(blocks, warps))), strict=True
+                ):
+                    if to != block:
+                        machine.mbarriers.last_arrival[to, block, warp] = (tick, slots.site)
+                machine.clocks.arrive(blocks, warps, numbers, at)
+            machine.mbarriers.arrive(machine, slots.site, counts)
+
+    return Compiled(run, False)
 
 
 def compile_expect(compiler: Compiler, op: MbarExpectOp) -> Compiled:
@@ -352,18 +400,22 @@ def compile_wait(compiler: Compiler, op: MbarWaitOp) -> Compiled:
     return Compiled(run, True)
 
 
-def check_made(machine: Machine, site: Site, blocks: Array, warps: Array, numbers: Array) -> None:
-    """Report barriers that warps use before they are initialised, or without an order after that."""
+def check_made(
+    machine: Machine, site: Site, blocks: Array, warps: Array, numbers: Array, at: Array | None = None
+) -> None:
+    """Report barriers that warps use before they are initialised, or without an order after that: those of their own
+    block, or of the blocks `at`."""
     bars, clocks = machine.mbarriers, machine.clocks
     assert clocks is not None
-    missing = bars.arrivals[blocks, numbers] == 0
-    maker = bars.maker[blocks, numbers]
-    bad = missing | (maker[:, 1] > clocks.known[blocks, warps, maker[:, 0]])
+    at = blocks if at is None else at
+    missing = bars.arrivals[at, numbers] == 0
+    maker = bars.maker[at, numbers]
+    bad = missing | (maker[:, 1] > clocks.known[blocks, warps, clocks.own[at] + maker[:, 0]])
     if bad.any():
-        at = int(np.argmax(bad))
-        what = "before it is initialised" if missing[at] else "with nothing to order that after its initialisation"
-        message = f"{bars.names[int(numbers[at])]} is used {what}"
-        machine.fault("mbarrier", site, message, int(blocks[at]), int(warps[at]) * WARP)
+        first = int(np.argmax(bad))
+        what = "before it is initialised" if missing[first] else "with nothing to order that after its initialisation"
+        message = f"{bars.names[int(numbers[first])]} is used {what}"
+        machine.fault("mbarrier", site, message, int(blocks[first]), int(warps[first]) * WARP)
 
 
 def mbarrier_table() -> dict[type[Operation], CompileFn]:

@@ -11,6 +11,7 @@ from xdsl.ir import Operation
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.location import location_of
 from tilewright.dialects.roles import WARPGROUP, Role
+from tilewright.dialects.simt.clusters import ClusterBarrierOp
 from tilewright.dialects.simt.roles import ElectOp, RolesOp
 from tilewright.dialects.simt.sync import BarrierOp
 from tilewright.runtime.numerics import Array
@@ -28,11 +29,12 @@ def compile_roles(compiler: Compiler, op: RolesOp) -> Compiled:
     threads = compiler.kernel.threads.value.data
     if any(role.last * WARPGROUP > threads for role in op.roles) or threads != sum(r.threads for r in op.roles):
         raise TilewrightError(f"simt.roles: expected roles of all {threads} threads of the kernel", location_of(op))
-    if op.next_op is not None:
+    if op.next_op is not None and not isinstance(op.next_op, ClusterBarrierOp):
         raise TilewrightError("the simulator expects simt.roles to be the last op of its block", location_of(op))
     for inner in op.walk():
-        if isinstance(inner, BarrierOp):
-            raise TilewrightError("a block barrier inside of roles", location_of(inner))
+        if isinstance(inner, BarrierOp | ClusterBarrierOp):
+            what = "block" if isinstance(inner, BarrierOp) else "cluster"
+            raise TilewrightError(f"a {what} barrier inside of roles", location_of(inner))
     bodies = [compiler.block(body.block) for body in op.bodies]
 
     def run(state: State) -> Generator[Waiting, None, None]:

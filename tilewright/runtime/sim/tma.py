@@ -17,11 +17,11 @@ from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.location import location_of
 from tilewright.dialects.simt.memory import SharedOp
 from tilewright.dialects.simt.structure import KernelOp
-from tilewright.dialects.simt.tma import BulkCommitOp, BulkWaitOp, TmaLoadOp, TmaStoreOp
+from tilewright.dialects.simt.tma import BulkCommitOp, BulkWaitOp, PrefetchMapOp, TmaLoadOp, TmaStoreOp
 from tilewright.dialects.simt.types import SharedType, TmapType
 from tilewright.runtime.numerics import Array, storage_dtype
 from tilewright.runtime.sim.clocks import Unit
-from tilewright.runtime.sim.compiler import Compiled, CompileFn, Compiler
+from tilewright.runtime.sim.compiler import Compiled, CompileFn, Compiler, nothing
 from tilewright.runtime.sim.groups import Groups
 from tilewright.runtime.sim.machine import CHUNK, Machine
 from tilewright.runtime.sim.mbarriers import Slots, check_made, make_slots
@@ -144,6 +144,7 @@ def compile_load(compiler: Compiler, op: TmaLoadOp) -> Compiled:
     box = make_box(compiler, op, op.coordinates, op.shared)
     slots = make_slots(compiler, op, op.bar, op.slot)
     written = compiler.kernel.tensor_maps.data[box.map].pointer.data in stored_pointers(compiler.kernel)
+    cluster, ranks = compiler.kernel.cluster_size, op.ranks
 
     def run(state: State) -> None:
         machine = state.machine
@@ -152,30 +153,44 @@ def compile_load(compiler: Compiler, op: TmaLoadOp) -> Compiled:
         for block, thread, coordinates, chunk in box.requests(state):
             bar = int(numbers[block, thread])
             tensor = machine.maps[box.map]
-            unit = None
+            # What goes to several blocks lands in each at a time of its own.
+            targets = [block // cluster * cluster + rank for rank in ranks] or [block]
+            units: list[Unit | None] = [None] * len(targets)
             if machine.clocks is not None:
-                unit = _start(state, machine, block, thread, machine.clocks.first_copy + bar)
-                _check_barrier(machine, slots, unit, bar)
+                started = _start(state, machine, block, thread, machine.clocks.first_copy + bar, targets)
+                for unit in started:
+                    _check_barrier(machine, slots, unit, bar, block)
+                units = list(started)
                 if written:
                     _order(state, box.site, tensor, coordinates, block, thread, False)
-            machine.start(Load(box.site, tensor, coordinates, block, chunk, bar, unit))
+            for target, unit in zip(targets, units, strict=True):
+                machine.start(Load(box.site, tensor, coordinates, target, chunk, bar, unit))
 
     return Compiled(run, False)
 
 
-def _start(state: State, machine: Machine, block: int, thread: int, agent: int) -> Unit:
+def _start(state: State, machine: Machine, block: int, thread: int, agent: int, targets: Sequence[int]) -> list[Unit]:
+    """A thread starts work on the memory of each of the blocks `targets`."""
     clocks = machine.clocks
     assert clocks is not None
-    at = np.asarray([block])
     number = state.first_thread + thread
-    known = clocks.snapshot(at, np.asarray([number // WARP]))[0]
-    tick = int(clocks.tick(at, np.asarray([agent]))[0])
-    return Unit(agent, block, number, tick, known)
+    known = clocks.snapshot(np.asarray([block]), np.asarray([number // WARP]))[0]
+    return [
+        Unit(
+            agent,
+            target,
+            number,
+            int(clocks.tick(np.asarray([target]), np.asarray([agent]))[0]),
+            known,
+            None if target == block else block,
+        )
+        for target in targets
+    ]
 
 
-def _check_barrier(machine: Machine, slots: Slots, unit: Unit, bar: int) -> None:
+def _check_barrier(machine: Machine, slots: Slots, unit: Unit, bar: int, block: int) -> None:
     bars = machine.mbarriers
-    check_made(machine, slots.site, *(np.asarray([n]) for n in (unit.block, unit.thread // WARP, bar)))
+    check_made(machine, slots.site, *(np.asarray([n]) for n in (block, unit.thread // WARP, bar, unit.block)))
     if not bars.fenced[unit.block, bar]:
         message = f"{bars.names[bar]} is used without a simt.fence mbarrier_init after it was initialised"
         machine.fault("mbarrier", slots.site, message, unit.block, unit.thread)
@@ -254,7 +269,7 @@ def compile_store(compiler: Compiler, op: TmaStoreOp) -> Compiled:
             clocks = machine.clocks
             if clocks is not None:
                 agent = int(clocks.store_agent(np.asarray((state.first_thread + thread) // WARP)))
-                unit = _start(state, machine, block, thread, agent)
+                (unit,) = _start(state, machine, block, thread, agent, [block])
                 clocks.unit_read(machine, box.site, unit, unit_cells(machine, tensor.box_chunks(chunk)))
                 at_issue = _box(machine, tensor, block, chunk)
                 _order(state, box.site, tensor, coordinates, block, thread, True)
@@ -339,11 +354,17 @@ def stored_pointers(kernel: KernelOp) -> set[int]:
     return {kernel.tensor_maps.data[number].pointer.data for number in maps}
 
 
+def compile_prefetch(compiler: Compiler, op: PrefetchMapOp) -> Compiled:
+    """`simt.prefetch_map` changes no value."""
+    return nothing()
+
+
 def tma_table() -> dict[type[Operation], CompileFn]:
     """Entries of the compiler's table for the tensor memory accelerator."""
     return {
         BulkCommitOp: compile_commit,
         BulkWaitOp: compile_wait,
+        PrefetchMapOp: compile_prefetch,
         TmaLoadOp: compile_load,
         TmaStoreOp: compile_store,
     }

@@ -8,7 +8,7 @@ slot is released. All of this holds on hardware, where copies and matrix instruc
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import TypeAlias
 
 from xdsl.ir import Operation, SSAValue
@@ -105,6 +105,25 @@ def finish(frame: Frame) -> None:
                 f"tile.channel: at the end of the block {ring.acquired} slots have been acquired, {ring.published} "
                 f"published, {ring.received} received and {ring.released} released",
                 location_of(ring.op),
+            )
+
+
+def check_shared(frames: Sequence[Frame]) -> None:
+    """Blocks of a cluster have shared the same rectangles, in the same turns."""
+    first = frames[0].shared
+    for frame in frames[1:]:
+        for turn, (op, place) in enumerate(frame.shared):
+            if turn >= len(first) or first[turn] != (op, place):
+                there = "nothing" if turn >= len(first) else str(list(first[turn][1]))
+                raise TilewrightError(
+                    f"tile.copy: blocks of a cluster share different copies: {list(place)} in one, {there} in another",
+                    location_of(op),
+                )
+        if len(frame.shared) < len(first):
+            op, place = first[len(frame.shared)]
+            raise TilewrightError(
+                f"tile.copy: blocks of a cluster share different copies: {list(place)} in one, nothing in another",
+                location_of(op),
             )
 
 

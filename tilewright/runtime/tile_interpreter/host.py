@@ -130,7 +130,8 @@ class _Call:
         interpret(kernel, tensors, scalars, symbols)
 
     def seen_by(self, value: SSAValue, formal: Attribute) -> Array:
-        """A tensor as a kernel argument of this type: scratch with its padding where the sizes say so."""
+        """A tensor as a kernel argument of this type: scratch with its padding where the sizes say so, or with its dims
+        in another order."""
         memory = self.memory.get(value)
         if memory is not None and isinstance(formal, BufType):
             symbols = self.environment.values
@@ -138,6 +139,10 @@ class _Call:
                 sizes = tuple(d.evaluate(symbols) for d in formal.dims)
                 if sizes == memory.shape:
                     return memory
+            if isinstance(value.owner, AllocOp) and formal.strides is not None:
+                order = value.owner.order_of(formal.dims, formal.strides)
+                if order is not None:
+                    return memory.transpose(order)
         return self.values[value]
 
     def shape(self, value: SSAValue) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType
 from tilewright.runtime.numerics import Array, storage_dtype
 from tilewright.runtime.scalar_ops import carrier_dtype, quiet
-from tilewright.runtime.tile_interpreter.channels import finish
+from tilewright.runtime.tile_interpreter.channels import check_shared, finish
 from tilewright.runtime.tile_interpreter.flow import run_to_end
 from tilewright.runtime.tile_interpreter.values import Frame
 
@@ -35,20 +35,27 @@ def interpret(
     any strides; `scalars` one value for each other argument. Buffers of the block start as NaN (integers: a bit
     pattern), so that reading what nobody wrote shows. Of a persistent kernel up to three blocks share the tiles.
     Raises TilewrightError, at the op, for a copy that breaks a bound said to be proved, an offset below 0, a channel
-    whose slots are not used in turn, roles that wait for each other, or an op that tile kernels do not have.
+    whose slots are not used in turn, blocks of a cluster that share different copies, roles that wait for each other,
+    or an op that tile kernels do not have.
     """
     symbols = dict(symbols or {})
     arguments = _bind(kernel, tensors, scalars, symbols)
     grid = [size.evaluate(symbols) for size in kernel.grid.data]
     if kernel.persistent is not None:
         # A block that takes the next tile in turn must leave no trace of the last: few blocks, several tiles each.
-        grid = [min(grid[0], PERSISTENT_BLOCKS)]
+        size = kernel.cluster_size
+        grid = [min(grid[0], -(-PERSISTENT_BLOCKS // size) * size)]
     with quiet():
+        together: list[Frame] = []
         for coordinates in product(*(range(n) for n in grid)):
             frame = Frame(symbols, run_to_end, prod(grid), dict(arguments))
             frame.env.update(zip(kernel.coordinates, coordinates, strict=True))
             run_to_end(frame, kernel.body.block)
             finish(frame)
+            together.append(frame)
+            if len(together) == kernel.cluster_size:
+                check_shared(together)
+                together = []
 
 
 def _bind(

@@ -90,6 +90,8 @@ def run_copy(frame: Frame, op: CopyOp) -> None:
     source_space, target_space = op.spaces
     from_offsets = [frame.integer(o) for o in op.source_offsets] or [0] * len(tile)
     to_offsets = [frame.integer(o) for o in op.target_offsets] or [0] * len(tile)
+    if op.multicast is not None:
+        frame.shared.append((op, tuple(from_offsets)))
     readable = _window(op, source, from_offsets, tile, source_space == "global")
     writable = _window(op, target, to_offsets, tile, target_space == "global")
     element = buffer_type(op.source).element

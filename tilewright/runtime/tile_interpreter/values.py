@@ -39,6 +39,8 @@ class Frame:
     """The channels of the block."""
     turns: int = 0
     """Steps that channels have taken: where no role can take one, none ever will."""
+    shared: list[tuple[Operation, tuple[int, ...]]] = field(default_factory=list["tuple[Operation, tuple[int, ...]]"])
+    """The copies that blocks of its cluster share, in turn, and where they begin in global memory."""
     in_flight: dict[int, set[int]] = field(default_factory=dict[int, set[int]])
     """Accumulators of matrix instructions -> the buffers of slots that these still read."""
 
