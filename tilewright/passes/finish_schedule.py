@@ -98,7 +98,9 @@ def exchanged_elements(op: ReduceOp) -> int:
     and target element; 0 where one warp has all, or threads are not chosen yet."""
     source = buf(op.source)
     warps = 1
-    for entry, size, d in zip(source.distribution or (), source.sizes, op.source_map, strict=source.distribution is not None):
+    for entry, size, d in zip(
+        source.distribution or (), source.sizes, op.source_map, strict=source.distribution is not None
+    ):
         for digit in entry.factors(size) if d in op.reduced_dims else ():
             warps *= max(1, digit.count * digit.stride // max(digit.stride, WARP))
     return 0 if warps == 1 else warps * buf(op.target).count

@@ -24,9 +24,10 @@ from tilewright.passes.remarks import remark
 class FuseGroupsPass(TilewrightPass):
     """Wraps every generic into a `lin.group`, and joins those that one kernel can compute.
 
-    A contraction takes the elementwise users of its result, and reductions of its rows or columns; reductions take the generics over the same rows that feed
-    them or use them; elementwise generics over the same dims join. A value used outside its group becomes a result of
-    the group. In a group all generics number their dims alike: parallel dims (or rows) first, then the reduced ones.
+    A contraction takes the elementwise users of its result, and reductions of its rows or columns unless what they
+    reduce is read again with what they leave; reductions take the generics over the same rows that feed them or use
+    them; elementwise generics over the same dims join. A value used outside its group becomes a result of the group.
+    In a group all generics number their dims alike: parallel dims (or rows) first, then the reduced ones.
     Relies on fuse-elementwise for what can be one body.
     """
 

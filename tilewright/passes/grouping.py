@@ -3,8 +3,8 @@
 A group is one of three kinds. In each, a value that one member computes and another reads stays with the thread block
 that computed it, because both walk the same parallel dims:
 
-- `contraction`: one contraction, and elementwise generics over the dims of its result (its epilogue); reductions of what
-these make, over its rows, its columns or both, and elementwise generics over what a reduction leaves;
+- `contraction`: one contraction, and elementwise generics over the dims of its result (its epilogue); reductions of
+what these make, over its rows, its columns or both, and elementwise generics over what a reduction leaves;
 - `rows`: reductions over the same rows and the same columns, and elementwise generics over the rows, or over rows and
 columns;
 - `elementwise`: elementwise generics over the same dims.
@@ -292,9 +292,9 @@ class Plan:
             group = try_group(self._generics(union))
             if isinstance(group, Group) and self._in_a_cycle(union):
                 group = "a value goes through another kernel in between"
-            if isinstance(group, Group) and group.kind == "contraction" and op.combine_attr is not None:
-                if self._read_again(i, set(union)):
-                    group = "what it reduces is read again with its result: a kernel over rows holds both"
+            reduces = isinstance(group, Group) and group.kind == "contraction" and op.combine_attr is not None
+            if reduces and not op.is_contraction and self._read_again(i, set(union)):
+                group = "what it reduces is read again with its result: a kernel over rows holds both"
             if isinstance(group, str):
                 self.refusals.append((op, group))
                 continue

@@ -200,14 +200,13 @@ class _Cut:
         after: list[Operation] = []
         late = set(into)
         for op in self.tail:
-            if isinstance(op, AllocOp) and op.res in into:
-                before.append(op)
-            elif isinstance(op, FillOp) and op.target in into:
-                before.append(op)
-            elif isinstance(op, CopyOp | MapOp | ReduceOp) and not (isinstance(op, ReduceOp) and op.target in into):
-                if any(v in late for v in op.operands):
-                    after.append(op)
-                    late.update(op.outputs if isinstance(op, MapOp) else [op.target])
+            made = op.res if isinstance(op, AllocOp) else op.target if isinstance(op, FillOp | ReduceOp) else None
+            if made in into:
+                if not isinstance(op, ReduceOp):
+                    before.append(op)
+            elif isinstance(op, CopyOp | MapOp | ReduceOp) and any(v in late for v in op.operands):
+                after.append(op)
+                late.update(op.outputs if isinstance(op, MapOp) else [op.target])
         # What only these need comes with them: buffers, and what is loaded for them.
         outside = set[Operation](after)
         for op in reversed([o for o in self.tail if o not in before and o not in outside]):
@@ -291,7 +290,7 @@ class _Cut:
         why = unmapped(store, scopes)
         size = bytes_of(tile.element)
         last = tile.rank - 1
-        one_matrix = tile.rank >= 2 and 1 < tile.sizes[-2] and tile.count == tile.sizes[-2] * tile.sizes[-1]
+        one_matrix = tile.rank >= 2 and tile.sizes[-2] > 1 and tile.count == tile.sizes[-2] * tile.sizes[-1]
         if size != 2 or not one_matrix or tile.sizes[last] * size != SWIZZLE:
             remark(
                 store, StageResultsPass.name, f"stored from registers: no panel of {SWIZZLE} bytes of 16-bit elements"

@@ -114,7 +114,9 @@ CASES: dict[str, Case] = {
     "matmul_i32": Case(lambda: tw.matmul(take(M, K, dtype="int32"), take(K, N, dtype="int32")), PRODUCT),
     "matmul_row_sums": Case(matmul_row_sums, PRODUCT),
     "matmul_reductions": Case(matmul_reductions, PRODUCT),
-    "matmul_known_columns": Case(lambda: tw.sum(tw.matmul(take(M, K), take(K, 7)), 1), at("M K", (0, 1), (1, 0), (37, 5))),
+    "matmul_known_columns": Case(
+        lambda: tw.sum(tw.matmul(take(M, K), take(K, 7)), 1), at("M K", (0, 1), (1, 0), (37, 5))
+    ),
     "batch_matmul": Case(lambda: tw.batch_matmul(take(B, M, K), take(B, K, N)), BATCH),
     "einsum_ki_kj": Case(lambda: tw.einsum("ki,kj->ij", take(K, M), take(K, N)), PRODUCT),
     "einsum_ij_kj": Case(lambda: tw.einsum("ij,kj->ik", take(M, K), take(N, K)), PRODUCT),

@@ -202,7 +202,8 @@ class EntryLowering:
             outer = {a: self.resolve(v) for a, v in zip(op.body.block.args, op.ins, strict=True)}
         inside = {g.result for g in generics}
         space = analyse(generics, [v for v in dict.fromkeys(yielded) if v in inside])
-        named, name = dict(zip(yielded, results, strict=True)), f"{self.function.sym_name.data}_{number}"
+        named: dict[SSAValue, SSAValue] = dict(zip(yielded, results, strict=True))
+        name = f"{self.function.sym_name.data}_{number}"
         odd = any(v not in inside for v in yielded) or len(named) < len(yielded)
         reduced = reduced_contraction(space) if space.kind is Kind.UNSUPPORTED and not odd else None
         if reduced is not None:

@@ -22,12 +22,11 @@ from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType, buf_type, strided
 from tilewright.lowering.host_plan import CHOOSES, WIDENS, WIDTHS
 from tilewright.lowering.host_variants import element_bytes
-from tilewright.lowering.lin_to_tile.candidates import Candidates
 from tilewright.lowering.lin_to_tile.kernel_writer import KernelWriter
 from tilewright.lowering.lin_to_tile.reduced_space import ReducedContraction, reducing_space
 from tilewright.lowering.lin_to_tile.schedules import Request, Schedule, schedules
 from tilewright.lowering.lin_to_tile.tile_reducer import Finish, Partial, TileReducer, finishing_kernels
-from tilewright.passes.remarks import collecting_remarks, remark
+from tilewright.passes.remarks import remark
 
 ROW_BYTES = 16
 """What rows are multiples of in scratch for a result that another kernel reduces."""
@@ -43,20 +42,17 @@ class Case:
 
 
 @dataclass(frozen=True)
-class _TileRequest(Request):
-    """A request for kernels that reduce their tiles."""
+class _Noted(Request):
+    """A request that notes which tiles its kernels have."""
 
-    reduced: ReducedContraction | None = None
-    types: Mapping[SSAValue, BufType] = field(default_factory=dict[SSAValue, BufType])
-    """Of everything that leaves the group."""
-    writers: dict[KernelOp, TileReducer] = field(default_factory=dict[KernelOp, TileReducer])
-    """The writer of each kernel that was made."""
+    tiles: dict[KernelOp, tuple[str, dict[int, int]]] = field(
+        default_factory=dict["KernelOp", "tuple[str, dict[int, int]]"]
+    )
+    """The suffix of each kernel's name, and its tile."""
 
     def writer(self, suffix: str, tiles: dict[int, int]) -> KernelWriter:
-        assert self.reduced is not None
-        name = f"{self.name}_{suffix}" if suffix else self.name
-        made = TileReducer(name, self.reduced, self.inputs, list(self.types.items()), tiles, self.facts)
-        self.writers[made.kernel] = made
+        made = super().writer(suffix, tiles)
+        self.tiles[made.kernel] = suffix, tiles
         return made
 
 
@@ -73,49 +69,57 @@ class ReducedLowering:
     apart: list[tuple[KernelOp, list[SSAValue]]] = field(default_factory=list["tuple[KernelOp, list[SSAValue]]"])
     """The reductions as kernels of their own, once a case needs them."""
     taken: set[KernelOp] = field(default_factory=set[KernelOp])
+    writers: dict[KernelOp, TileReducer] = field(default_factory=dict[KernelOp, TileReducer])
 
     def cases(self) -> tuple[list[Case], list[tuple[str, Expr]]]:
         """The cases in the order in which they are tried, and the symbols that they need first."""
         request, reduced = self.request, self.reduced
         types = dict(request.outputs)
-        inside = [(v, types[v]) for v in reduced.results]
-        shared = {f.name: getattr(request, f.name) for f in fields(Request)}
-        shared |= {"space": reduced.space, "outputs": inside, "declare": None, "candidates": Candidates()}
-        tiles = _TileRequest(**shared, reduced=reduced, types=types)
-        with collecting_remarks():  # the same as those below
-            fused = {schedule.name: schedule.kernel for schedule in schedules(tiles)}
         stored = {v: types[v] if v in types else scratch_type(_scratch(v)) for v in reduced.wanted}
-        plain = replace(request, name=f"{request.name}_whole", space=reduced.plain(), outputs=list(stored.items()))
-        without = schedules(plain)
+        shared = {f.name: getattr(request, f.name) for f in fields(Request)}
+        shared |= {"name": f"{request.name}_whole", "space": reduced.plain(), "outputs": list(stored.items())}
+        plain = _Noted(**shared)
         found: list[Case] = []
         lets: dict[tuple[str, Expr], None] = {}
-        for schedule in without:
+        for schedule in schedules(plain):
             lets |= dict.fromkeys(schedule.lets)
             if schedule.split is not None:
                 found.append(self._separate(schedule, stored))
                 continue
-            case, limit = self._fused(schedule, tiles.writers[fused[schedule.name]])
+            case, limit = self._fused(schedule, self._writer(schedule.kernel, *plain.tiles[schedule.kernel]))
             found.append(case)
             if limit is not None:
                 found.append(self._separate(schedule, stored))
-        self._explain(tiles)
         return found, list(lets)
 
+    def _writer(self, plain: KernelOp, suffix: str, tiles: dict[int, int]) -> TileReducer:
+        """What writes the kernel that reduces its tiles, made once, in the place of one that does not."""
+        request = self.request
+        if plain not in self.writers:
+            name = f"{request.name}_{suffix}" if suffix else request.name
+            made = TileReducer(name, self.reduced, request.inputs, request.outputs, tiles, request.facts)
+            made.write_contraction()
+            if plain.cluster is not None:
+                made.kernel.properties["cluster"] = plain.cluster
+            self.writers[plain] = made
+            self._explain(made)
+        return self.writers[plain]
+
     def _fused(self, schedule: Schedule, writer: TileReducer) -> tuple[Case, Relation | None]:
-        """The kernel that reduces its tiles where that of the schedule does not, and those that combine what they leave;
-        the relation that keeps scratch within the limit, where the group could do without."""
+        """The kernel that reduces its tiles, in the place of the schedule's, and those that combine what it leaves; the
+        relation that keeps scratch within the limit, where the group could do without."""
         request = self.request
         scratch = {p: p.scratch.clone() for p in writer.partials.values()}
         for alloc in scratch.values():
             alloc.res.name_hint = "partial"
         if writer.kernel not in self.finishes:
             types = dict(request.outputs)
-            self.finishes[writer.kernel] = finishing_kernels(
-                writer, request.inputs, list(types.items()), request.facts
-            )
+            self.finishes[writer.kernel] = finishing_kernels(writer, request.inputs, list(types.items()), request.facts)
             self.take(writer.kernel, self._arguments(writer, {p: p.scratch.res for p in scratch}))
             for finish in self.finishes[writer.kernel]:
-                self.take(finish.kernel, [*(p.scratch.res for p in finish.partials), *(self.at[v] for v in finish.read)])
+                self.take(
+                    finish.kernel, [*(p.scratch.res for p in finish.partials), *(self.at[v] for v in finish.read)]
+                )
         arguments = self._arguments(writer, {p: a.res for p, a in scratch.items()})
         first = host.LaunchOp(writer.kernel.sym_name.data, arguments, assumes=schedule.when)
         self._narrow(first, schedule)
@@ -226,16 +230,15 @@ class ReducedLowering:
             self.taken.add(kernel)
             self.take(kernel, arguments)
 
-    def _explain(self, tiles: _TileRequest) -> None:
+    def _explain(self, writer: TileReducer) -> None:
         """What becomes of each reduction."""
-        for writer in tiles.writers.values():
-            name = writer.kernel.sym_name.data
-            for partial in writer.partials.values():
-                sizes = " x ".join(map(str, dims_of(partial.scratch.res.type)))
-                text = f"@{name} reduces its tiles: {sizes} partial results, combined by a second kernel"
-                remark(self.request.origin, "lin-to-tile", text)
-            if writer.whole:
-                remark(self.request.origin, "lin-to-tile", f"@{name} reduces its tiles, which are whole rows or columns")
+        name = writer.kernel.sym_name.data
+        for partial in writer.partials.values():
+            sizes = " x ".join(map(str, dims_of(partial.scratch.res.type)))
+            text = f"@{name} reduces its tiles: {sizes} partial results, combined by a second kernel"
+            remark(self.request.origin, "lin-to-tile", text)
+        if writer.whole:
+            remark(self.request.origin, "lin-to-tile", f"@{name} reduces its tiles, which are whole rows or columns")
 
 
 def _scratch(value: SSAValue) -> host.AllocOp:

@@ -78,7 +78,7 @@ class TileReducer(KernelWriter):
         self.partials = {
             g: _partial(reduced, g, tiles) for f in reduced.families if f not in self.whole for g in f.reductions
         }
-        direct = [v for v in (*reduced.results, *(v for f in self.whole for v in f.results))]
+        direct = [*reduced.results, *(v for f in self.whole for v in f.results)]
         written = [(v, types[v]) for v in direct] + [(g.result, p.memory) for g, p in self.partials.items()]
         self.written: list[SSAValue | Partial] = [*direct, *self.partials.values()]
         """What the kernel's arguments between buffers that it reads and scalars are."""

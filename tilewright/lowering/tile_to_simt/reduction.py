@@ -20,8 +20,8 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, RegsLoadOp, RegsStoreOp, StoreOp
 from tilewright.dialects.simt.mbarriers import NamedBarrierOp
+from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, RegsLoadOp, RegsStoreOp, StoreOp
 from tilewright.dialects.simt.sync import BarrierOp, ShuffleOp
 from tilewright.dialects.simt.types import regs_type
 from tilewright.dialects.tile.compute import ReduceOp
