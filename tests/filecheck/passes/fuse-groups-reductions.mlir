@@ -23,15 +23,6 @@ sym.symbol @K
 // TILE-NEXT: tile.copy %[[F]] to %out0[%i1, %o0] bounds [clip, clip]
 // TILE: tile.kernel @rows_0_large_combine0(%partial: !tile.buf<[N ceildiv 128, 4*(M ceildiv 4)], f32, global
 // TILE: tile.reduce max
-func.func @rows
-// CHECK: lin.group
-// CHECK: lin.generic (d0, d1, d2) {{.*}} out[d0, d1] combine sum
-// CHECK: lin.generic (d0, d1) {{.*}} out[d0] combine max
-// CHECK: lin.generic (d0) {{.*}} out[d0] :
-// CHECK: lin.yield
-// CHECK-NOT: lin.group
-
-// Each block reduces the columns that are inside, and stores what it has at the place of its tile; a second kernel goes on.
 func.func @rows(%a: tensor<?x?xf32, #sym.dims<M, K>>, %b: tensor<?x?xf32, #sym.dims<K, N>>) -> tensor<?xf32, #sym.dims<M>> {
   %c = lin.matmul %a, %b : tensor<?x?xf32, #sym.dims<M, K>>, tensor<?x?xf32, #sym.dims<K, N>> -> tensor<?x?xf32, #sym.dims<M, N>>
   %m = lin.reduce max %c axes [1] : tensor<?x?xf32, #sym.dims<M, N>> -> tensor<?xf32, #sym.dims<M>>
