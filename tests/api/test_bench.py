@@ -276,7 +276,7 @@ def test_a_report_without_results_says_so(tmp_path: Path) -> None:
     ("words", "message"),
     [
         (("--shapes", "8x8"), "--shapes: expected one of table"),
-        (("--dtypes", "f64"), "--dtypes: expected one of bf16, f16, f32, got 'f64'"),
+        (("--dtypes", "f64"), "--dtypes: expected one of bf16, f16, f32, tf32, got 'f64'"),
         (("--part", "3/2"), "--part: expected N/M"),
         (("--time-limit", "0"), "--time-limit: expected more than 0 seconds, got 0"),
         (("--shapes", ","), "expected at least one set or shape"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
@@ -103,14 +105,15 @@ def slow_and_quick(torch: NumpyTorch) -> Any:
         return launch
 
     ways = {"too large": launcher(-1), "slow": launcher(5e-3), "quick": launcher(1e-3)}
-    return SimpleNamespace(configurations=lambda bits: ways, version=lambda: "0.0")
+    return SimpleNamespace(configurations=lambda bits, tf32: ways, version=lambda: "0.0")
 
 
 @pytest.fixture
 def make_lab(monkeypatch: pytest.MonkeyPatch) -> Callable[..., TorchLab]:
     def make(broken: str = "", peers: tuple[str, ...] = ("cublas", "triton")) -> TorchLab:
         torch = NumpyTorch(broken)
-        modules = {"torch": torch, "tilewright.api.bench.triton_peer": slow_and_quick(torch)}
+        modules = {"torch": torch}
+        modules |= {f"tilewright.api.bench.{peer}_peer": slow_and_quick(torch) for peer in torch_lab.COMPILED}
         monkeypatch.setattr(torch_lab, "cuda_unavailable_reason", lambda: None)
         monkeypatch.setattr(torch_lab, "import_module", modules.__getitem__)
         monkeypatch.setattr(torch_lab, "Programs", lambda _: lab.Programs("sim"))
@@ -119,7 +122,7 @@ def make_lab(monkeypatch: pytest.MonkeyPatch) -> Callable[..., TorchLab]:
     return make
 
 
-@pytest.mark.parametrize("dtype", ["bf16", "f16", "f32"])
+@pytest.mark.parametrize("dtype", ["bf16", "f16", "f32", "tf32"])
 def test_all_systems_agree(make_lab: Callable[..., TorchLab], dtype: str) -> None:
     item = Item("table", dtype, Shape(33, 24, 40))
     prepared = make_lab().prepare(item)
@@ -128,6 +131,15 @@ def test_all_systems_agree(make_lab: Callable[..., TorchLab], dtype: str) -> Non
     assert set(prepared.errors) == set(prepared.calls)
     assert prepared.notes == {"triton": "quick"}, "the configuration that took least time"
     assert prepared.compile_seconds > 0
+
+
+def test_torch_may_use_tf32_for_that_dtype_alone(make_lab: Callable[..., TorchLab]) -> None:
+    made = make_lab()
+    allowed: list[bool] = []
+    for dtype in ("tf32", "f32"):
+        made.prepare(Item("table", dtype, Shape(8, 8, 8)))
+        allowed.append(torch_lab.import_module("torch").backends.cuda.matmul.allow_tf32)
+    assert allowed == [True, False]
 
 
 def test_fused_against_plain_and_eager(make_lab: Callable[..., TorchLab]) -> None:
@@ -166,15 +178,66 @@ def test_the_reference_is_made_in_chunks(make_lab: Callable[..., TorchLab], monk
 
 
 def test_what_is_missing_is_said(make_lab: Callable[..., TorchLab], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert make_lab(peers=("cublas", "numpy")).skipped == {"numpy": "no peer on a GPU: expected one of cublas, triton"}
+    assert make_lab(peers=("cublas", "numpy")).skipped == {
+        "numpy": "no peer on a GPU: expected one of cublas, triton, tilelang"
+    }
     found = make_lab()
     assert found.machine()["gpu"]
     monkeypatch.setattr(torch_lab, "import_module", {"torch": NumpyTorch()}.__getitem__)
 
-    def without_triton(name: str) -> Any:
-        if "triton" in name:
-            raise ImportError("No module named 'triton'")
+    def without_compilers(name: str) -> Any:
+        if "peer" in name:
+            raise ImportError(f"No module named '{name.split('.')[-1].removesuffix('_peer')}'")
         return NumpyTorch()
 
-    monkeypatch.setattr(torch_lab, "import_module", without_triton)
-    assert TorchLab(("triton",)).skipped == {"triton": "Triton does not load (No module named 'triton')"}
+    monkeypatch.setattr(torch_lab, "import_module", without_compilers)
+    assert TorchLab(("triton", "tilelang")).skipped == {
+        "triton": "Triton does not load (No module named 'triton')",
+        "tilelang": "TileLang does not load (No module named 'tilelang')",
+    }
+
+
+def test_tilelang_is_asked_for_by_name(make_lab: Callable[..., TorchLab]) -> None:
+    found = make_lab(peers=("cublas", "tilelang"))
+    assert found.machine()["tilelang"] == "0.0"
+    prepared = found.prepare(Item("tilelang", "bf16", Shape(33, 24, 40)))
+    assert list(prepared.calls) == [OURS, "cublas", "tilelang"]
+    assert prepared.notes == {"tilelang": "quick"}
+
+
+class FakeTile:
+    """What `tilelang.language` is used for, as far as one thread can do it: the kernel's function is kept."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *args, **kwargs: args[0] if name == "prim_func" else None
+
+
+def test_the_kernel_of_tilelang_is_compiled_once_for_its_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[Any] = []
+
+    def compile_(function: Any, target: str) -> Callable[..., None]:
+        assert target == "cuda"
+        compiled.append(function)
+
+        def run(a: Tensor, b: Tensor, out: Tensor) -> None:
+            out[...] = a.to(np.float32) @ b.to(np.float32)
+
+        return run
+
+    fake = SimpleNamespace(compile=compile_, language=FakeTile(), __version__="1.2")
+    monkeypatch.setitem(sys.modules, "tilelang", fake)
+    monkeypatch.setitem(sys.modules, "tilelang.language", fake.language)
+    monkeypatch.delitem(sys.modules, "tilewright.api.bench.tilelang_peer", raising=False)
+    peer: Any = import_module("tilewright.api.bench.tilelang_peer")
+    ways = peer.configurations(16)
+    assert peer.version() == "1.2"
+    assert peer.configurations(32) == {}
+    for shape in ((8, 16, 24), (8, 16, 24), (9, 16, 24)):
+        m, n, k = shape
+        a, b = (np.ones(s, ml_dtypes.bfloat16).view(Tensor) for s in ((m, k), (k, n)))
+        for way in ways.values():
+            out = np.zeros((m, n), ml_dtypes.bfloat16).view(Tensor)
+            assert way(a, b, out) is out
+            assert (out == k).all()
+    assert len(compiled) == 2 * len(ways)
+    monkeypatch.delitem(sys.modules, "tilewright.api.bench.tilelang_peer")

@@ -16,7 +16,10 @@ from tilewright.api import frontend as tw
 from tilewright.api.tensor import Tensor
 from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.lin.generic import GenericOp
+from tilewright.dialects.registry import make_context
 from tilewright.dialects.sym import SymbolOp
+from tilewright.lowering.pipelines import make_passes
+from tilewright.passes.pipeline import run_pipeline
 from tilewright.runtime.reference import ReferenceValue, run_reference
 
 B, M, N, K = tw.symbols("B M N K")
@@ -113,6 +116,32 @@ def test_matmul(left: tuple[int, ...], right: tuple[int, ...]) -> None:
     x, y = random(*left), random(*right)
     (got,) = run(tw.placeholder(left) @ tw.placeholder(right), x, y)
     np.testing.assert_allclose(got.rounded, x @ y, rtol=1e-5, atol=1e-5)
+
+
+def square(dtype: str = "float32") -> Tensor:
+    return tw.placeholder((M, M), dtype)
+
+
+PRECISE: dict[str, tuple[Callable[..., Tensor], int]] = {
+    # name: (program of a [3, 4] and b [4, 5], with or without batch dims; contractions that say so)
+    "matmul": (lambda a, b, p: tw.matmul(a, b, precision=p), 1),
+    "rank 3 by 2": (lambda a, b, p: tw.matmul(tw.reshape(a, (1, 3, 4)), b, precision=p), 1),
+    "batches": (lambda a, b, p: tw.matmul(tw.reshape(a, (1, 3, 4)), tw.reshape(b, (1, 4, 5)), precision=p), 1),
+    "einsum": (lambda a, b, p: tw.einsum("ij,jk->ki", a, b, precision=p), 1),
+    "a sum of one": (lambda a, b, p: tw.einsum("ij->j", a, precision=p), 0),
+    "no sum": (lambda a, b, p: tw.einsum("ij,jk->ijk", a, b, precision=p), 0),
+}
+
+
+@pytest.mark.parametrize("name", PRECISE)
+def test_precision_is_written_on_contractions_alone(name: str) -> None:
+    build, count = PRECISE[name]
+    a, b = tw.placeholder((3, 4)), tw.placeholder((4, 5))
+    for precision in (None, "tf32"):
+        module = tw.build_module(build(a, b, precision))
+        run_pipeline(module, make_context(), make_passes(["infer-shapes", "decompose"]))
+        found = [op for op in module.walk() if isinstance(op, GenericOp) and op.precision is not None]
+        assert len(found) == (count if precision else 0)
 
 
 def test_matmul_of_rank_three_by_two_is_one_contraction() -> None:
@@ -245,6 +274,14 @@ def test_a_shared_value_is_computed_once_and_deep_graphs_build() -> None:
         (lambda: tw.batch_matmul(ANY, vector()), "batch_matmul: expected a tensor at 0, got object"),
         (lambda: tw.einsum("i,i->", vector(), ANY), "einsum: expected a tensor at 1, got object"),
         (lambda: tw.einsum(ANY, vector()), "einsum: expected a spec such as"),
+        (lambda: tw.matmul(square(), square(), precision="tf16"), "precision to be None or one of 'tf32', got 'tf16'"),
+        (
+            lambda: tw.matmul(square(), square(), precision=ANY),
+            "matmul: expected precision to be None or one of 'tf32'",
+        ),
+        (lambda: tw.matmul(square("float16"), square("float16"), precision="tf32"), "operands of float32, got float16"),
+        (lambda: tw.batch_matmul(*[tw.placeholder((2, 3, 3), "int32")] * 2, precision="tf32"), "float32, got int32"),
+        (lambda: tw.einsum("ij,jk->ik", square("bfloat16"), square("bfloat16"), precision="tf32"), "got bfloat16"),
         (lambda: tw.softmax(vector(), ANY), r"softmax: expected an axis in -1\.\.0, got <object"),
         (lambda: tw.softmax(ANY), "softmax: expected a tensor at 0, got object"),
         (lambda: tw.sum(vector(), axis=ANY), r"sum: expected an axis in -1\.\.0, got <object"),

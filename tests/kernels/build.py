@@ -60,7 +60,13 @@ def lowered(family: Family) -> list[Variant]:
     """All variants of a family's kernels, made anew."""
     # What a variant is lowered to, source included, does not depend on the architecture yet.
     return [
-        Variant(each.kernel, each.variant, kernel_symbol(each.op), emit_kernel(each.op, "sm_80"), promises_of(each.op))
+        Variant(
+            each.kernel,
+            each.variant,
+            kernel_symbol(each.op),
+            emit_kernel(each.op, family.arch or "sm_80"),
+            promises_of(each.op),
+        )
         for each in family.lower()
     ]
 
@@ -110,7 +116,7 @@ class Workshop:
         """Compile all variants of a family for all architectures and check them. The machine code is read of each
         variant for one architecture, in turn; with `all_sass` for all."""
         rows: list[Row] = []
-        targets = list(architectures)
+        targets = [arch for arch in architectures if family.arch in (None, arch)]
         for n, variant in enumerate(self.variants(family)):
             for k, arch in enumerate(targets):
                 with_sass = all_sass or k == n % len(targets)

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from examples import batch_matmul, digits, elementwise_chain, matmul_bias_relu, row_softmax, transpose
 from tests.lowering import support as hand_written
-from tests.passes.tile.matrix_programs import PRODUCTS
+from tests.passes.tile.matrix_programs import PRODUCTS, TF32_PRODUCTS
 from tests.passes.tile.programs import CASES
 from tests.regressions.support import map_program
 from tilewright.api import frontend as tw
@@ -41,6 +41,8 @@ class Family:
     """All that the kernels are made from, besides Tilewright itself."""
     lower: Callable[[], Iterator[Lowered]]
     """Every variant of every kernel, in the plan's order."""
+    arch: str | None = None
+    """The only architecture that it is for; None for all, with kernels lowered for sm_80."""
 
 
 def of_module(name: str, build: Callable[[], ModuleOp]) -> Family:
@@ -54,6 +56,20 @@ def of_module(name: str, build: Callable[[], ModuleOp]) -> Family:
             yield Lowered(site.kernel, site.variant, compiled.lower(site).kernel)
 
     return Family(name, lambda: str(build()), lower)
+
+
+def of_warpgroups(name: str, build: Callable[[], ModuleOp]) -> Family:
+    """The kernels on matrix instructions of sm_90a, and the copies before them, of a module with one function."""
+
+    def lower() -> Iterator[Lowered]:
+        module = build()
+        (entry,) = (op.sym_name.data for op in module.ops if isinstance(op, func.FuncOp))
+        compiled = CompiledEntry(module, entry, "sm_90a")
+        for site in compiled.sites.values():
+            if not site.kernel.endswith(("large", "small", "split32x32_parts")):
+                yield Lowered(site.kernel, site.variant, compiled.lower(site).kernel)
+
+    return Family(name, lambda: str(build()), lower, "sm_90a")
 
 
 def of_text(name: str, text: str, *symbols: str) -> Family:
@@ -110,6 +126,8 @@ def _families() -> Iterator[Family]:
         yield of_module(name, lambda c=case: build_module(c.build()))
     for name in ("batched", "wide_result", "row_sums", "column_max"):
         yield of_module(f"warps_{name}", lambda p=PRODUCTS[name]: build_module(p.build()))
+    for make, what in ((of_module, "warps"), (of_warpgroups, "groups")):
+        yield make(f"{what}_tf32", lambda p=TF32_PRODUCTS["right_across"]: build_module(p.build()))
     for dtype in ("float32", "float16", "bfloat16", "int32"):
         yield of_module(f"add_{dtype}", lambda t=dtype: build_module(_add(t)))
         yield of_module(f"sum_{dtype}", lambda t=dtype: build_module(tw.sum(tw.placeholder((M, N), t), 1)))

@@ -41,7 +41,7 @@ from tilewright.dialects.simt.structure import KernelOp
 from tilewright.dialects.simt.sync import BarrierOp, ShuffleOp
 from tilewright.dialects.simt.tma import BulkCommitOp, BulkWaitOp, PrefetchMapOp, TmaLoadOp, TmaStoreOp
 from tilewright.dialects.simt.types import GlobalType, SharedType
-from tilewright.dialects.simt.wgmma import StMatrixOp, WgmmaCommitOp, WgmmaFenceOp, WgmmaOp, WgmmaWaitOp
+from tilewright.dialects.simt.wgmma import StMatrixOp, WgmmaCommitOp, WgmmaFenceOp, WgmmaOp, WgmmaRegsOp, WgmmaWaitOp
 from tilewright.lowering.host_variants import element_bytes
 
 WIDEST = 16
@@ -142,6 +142,11 @@ def _shuffle(made: Promises, op: ShuffleOp) -> None:
     made.shuffles.setdefault(op.mode.data, str(op))
 
 
+def _roles(made: Promises, op: RolesOp) -> None:
+    # The number of the warpgroup, the same in a whole warp.
+    made.shuffles.setdefault("index", str(op))
+
+
 _FLOATS: dict[type[Attribute], str] = {
     Float16Type: "f16", BFloat16Type: "bf16", Float32Type: "f32", Float64Type: "f64",
 }  # fmt: skip
@@ -156,6 +161,7 @@ SPECIAL: dict[type[Operation], tuple[str, ...]] = {
     MmaSyncOp: ("HMMA",),
     CpAsyncOp: ("LDGSTS",),
     WgmmaOp: ("HGMMA", "WARPGROUP"),
+    WgmmaRegsOp: ("HGMMA", "WARPGROUP"),
     PrefetchMapOp: ("UTMACCTL",),
     TmaLoadOp: ("UTMALDG",),
     ClusterBarrierOp: ("UCGABAR_ARV", "UCGABAR_WAIT"),
@@ -183,13 +189,14 @@ READERS: dict[type[Operation], Callable[[Promises, Any], None]] = {
     StoreOp: _access("store"),
     NamedBarrierOp: _barrier,
     **dict.fromkeys(SPECIAL, _special),
+    RolesOp: _roles,
     math.FmaOp: _fused,
 }
 """The ops that leave a trace in machine code which can be told from others."""
 
 SILENT: set[type[Operation]] = {
     RegsAllocOp, RegsLoadOp, RegsStoreOp, structure.BlockIdOp, structure.GridDimOp, structure.TidOp, structure.UnrollOp,
-    BulkWaitOp, ClusterRankOp, CpAsyncCommitOp, CpAsyncWaitOp, ElectOp, FenceOp, MbarOp, MisalignedOp, RolesOp,
+    BulkWaitOp, ClusterRankOp, CpAsyncCommitOp, CpAsyncWaitOp, ElectOp, FenceOp, MbarOp, MisalignedOp,
     WgmmaCommitOp, WgmmaFenceOp, WgmmaWaitOp,
 }  # fmt: skip
 """The ops of `simt` that leave none to be told apart: registers are what is not memory, ids are read in several ways,

@@ -227,11 +227,12 @@ def test_what_sm_90a_brings_is_for_sm_90a() -> None:
 
 
 def test_operands_of_the_instructions_follow_the_accumulators() -> None:
-    """An instruction of n columns has n / 2 accumulators; two descriptors, a predicate and two numbers follow."""
+    """An instruction of n columns has n / 2 accumulators; two descriptors, a predicate and two numbers follow, or four
+    registers, a descriptor and a predicate."""
     header = files("tilewright.lowering").joinpath("tilewright_hopper.cuh").read_text(encoding="utf-8")
     found = re.findall(r"^TW_WGMMA\((\d+), TW_NAMES_(\d+), ([\d, ]+), TW_", header, re.MULTILINE)
     assert [int(n) for n, _, _ in found] == list(WIDTHS)
     for n, names, numbers in found:
         first = int(n) // 2
         assert int(names) == first
-        assert [int(x) for x in numbers.split(",")] == list(range(first, first + 5))
+        assert [int(x) for x in numbers.split(",")] == list(range(first, first + 6))

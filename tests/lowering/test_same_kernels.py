@@ -69,7 +69,8 @@ def test_copies_of_both_operands_and_sums_of_parts_share_their_code() -> None:
     matmul = tw.compile(
         tw.matmul(tw.placeholder((m, k), "bfloat16"), tw.placeholder((k, n), "bfloat16")), target="sim", arch="sm_90a"
     )
-    for rows, columns, depth in ((3, 250, 4099), (30, 250, 4099), (250, 2, 4099), (40, 30, 300)):
+    shapes = ((3, 250, 4099), (30, 250, 4099), (250, 2, 4099), (40, 30, 300), (30, 248, 4099), (30, 250, 4096))
+    for rows, columns, depth in shapes:
         a, b = whole(rows, depth), whole(depth, columns)
         expected = (a.astype(np.float32) @ b.astype(np.float32)).astype(a.dtype)
         np.testing.assert_array_equal(matmul(a, b), expected)
@@ -84,7 +85,7 @@ def test_a_product_of_random_sizes_wants_few_kernels() -> None:
     entry = variants.product("bf16", "sm_90a")
     used = {f"{s.kernel}/{s.variant}": s for shape in random_shapes() for s in variants.launched(entry, shape)}
     assert len({variants.form_of(entry, site) for site in used.values()}) <= 20
-    assert len(entry.sites) <= 110
+    assert len(entry.sites) <= 112
 
 
 def test_plans_are_for_the_processors_of_the_device() -> None:

@@ -25,40 +25,44 @@ from tilewright.dialects.lin.combine import Combine
 from tilewright.dialects.lin.contraction import BatchMatmulOp, MatmulOp, product_body
 from tilewright.dialects.lin.elementwise import CastOp
 from tilewright.dialects.lin.generic import GenericOp
+from tilewright.dialects.precision import PRECISIONS, precision_attr
 from tilewright.dialects.sym import symbolic_tensor
 
 _SPEC = re.compile(r"([A-Za-z]*)(?:,([A-Za-z]*))?->([A-Za-z]*)")
 
 
-def matmul(a: Tensor, b: Tensor) -> Tensor:
+def matmul(a: Tensor, b: Tensor, *, precision: str | None = None) -> Tensor:
     """[..., M, K] x [K, N] -> [..., M, N], or [..., M, K] x [..., K, N] with equal batch dims.
 
     float16 and bfloat16 accumulate in float32 and round once. A product of rank n with rank 2 is one contraction.
+    `precision="tf32"` lets factors of float32 lose the 13 lowest bits of their fractions (2^-10 of each), so that
+    matrix instructions can multiply them; without it products of float32 are exact.
     """
     check_tensors("matmul", a, b)
     if a.rank >= 3 and b.rank == a.rank:
-        return batch_matmul(a, b)
+        return batch_matmul(a, b, precision=precision)
     if a.rank < 2 or b.rank != 2:
         raise TilewrightError(
             f"matmul: expected shapes (..., M, K) and (K, N) or equal ranks, "
             f"got {spell_shape(a.sizes)} and {spell_shape(b.sizes)}"
         )
     dtype = _check_operands("matmul", a, b)
+    _check_precision("matmul", precision, dtype)
     if a.rank > 2:
         batch = tuple(range(a.rank - 1))
         n, k = a.rank - 1, a.rank
-        return _contract("matmul", [a, b], [(*batch, k), (k, n)], (*batch, n))
+        return _contract("matmul", [a, b], [(*batch, k), (k, n)], (*batch, n), precision=precision)
     sizes = (a.sizes[0], b.sizes[1])
     result_type = tensor_type(sizes, dtype)
 
     def emit(builder: Builder, values: Sequence[SSAValue]) -> SSAValue:
-        return builder.insert(MatmulOp(values[0], values[1], result_type)).result
+        return builder.insert(MatmulOp(values[0], values[1], result_type, precision=precision)).result
 
     return Tensor(sizes, dtype, (a, b), emit, "matmul")
 
 
-def batch_matmul(a: Tensor, b: Tensor) -> Tensor:
-    """[..., M, K] x [..., K, N] -> [..., M, N] with equal batch dims, at least one."""
+def batch_matmul(a: Tensor, b: Tensor, *, precision: str | None = None) -> Tensor:
+    """[..., M, K] x [..., K, N] -> [..., M, N] with equal batch dims, at least one; `precision` as for `matmul`."""
     check_tensors("batch_matmul", a, b)
     if a.rank != b.rank or a.rank < 3:
         raise TilewrightError(
@@ -69,20 +73,22 @@ def batch_matmul(a: Tensor, b: Tensor) -> Tensor:
         if left != right:
             raise TilewrightError(f"batch_matmul: expected equal batch dims {axis}, got {left} and {right}")
     dtype = _check_operands("batch_matmul", a, b)
+    _check_precision("batch_matmul", precision, dtype)
     sizes = (*a.sizes[:-1], b.sizes[-1])
     result_type = tensor_type(sizes, dtype)
 
     def emit(builder: Builder, values: Sequence[SSAValue]) -> SSAValue:
-        return builder.insert(BatchMatmulOp(values[0], values[1], result_type)).result
+        return builder.insert(BatchMatmulOp(values[0], values[1], result_type, precision=precision)).result
 
     return Tensor(sizes, dtype, (a, b), emit, "batch_matmul")
 
 
-def einsum(spec: str, *operands: Tensor) -> Tensor:
+def einsum(spec: str, *operands: Tensor, precision: str | None = None) -> Tensor:
     """The sum of products that `spec` names, as in `einsum("bij,bjk->bik", a, b)`; one or two operands.
 
     Letters are dims: each at most once in an operand; those that the result lacks are summed over. float16 and bfloat16
-    accumulate in float32 and round once.
+    accumulate in float32 and round once. `precision` is as for `matmul`; sums of one operand, and products without
+    a sum, are exact whatever it says.
     """
     check_tensors("einsum", *operands)
     found = _SPEC.fullmatch(spec.replace(" ", "")) if isinstance(cast("object", spec), str) else None
@@ -103,9 +109,21 @@ def einsum(spec: str, *operands: Tensor) -> Tensor:
     if missing := sorted(set(out) - set("".join(words))):
         raise TilewrightError(f"einsum: expected the result's dims in an operand, got {', '.join(missing)} in {spec!r}")
     check_same_dtype("einsum", operands)
+    _check_precision("einsum", precision, operands[0].dtype)
     letters = [*out, *dict.fromkeys(letter for letter in "".join(words) if letter not in out)]
     number = {letter: position for position, letter in enumerate(letters)}
-    return _contract("einsum", operands, [tuple(number[x] for x in word) for word in words], range(len(out)), letters)
+    maps = [tuple(number[x] for x in word) for word in words]
+    return _contract("einsum", operands, maps, range(len(out)), letters, precision)
+
+
+def _check_precision(function: str, precision: str | None, dtype: str) -> None:
+    if precision is None:
+        return
+    if not isinstance(cast("object", precision), str) or precision not in PRECISIONS:
+        known = ", ".join(repr(word) for word in PRECISIONS)
+        raise TilewrightError(f"{function}: expected precision to be None or one of {known}, got {precision!r}")
+    if dtype != "float32":
+        raise TilewrightError(f"{function}: precision {precision!r}: expected operands of float32, got {dtype}")
 
 
 def _check_operands(function: str, a: Tensor, b: Tensor) -> str:
@@ -127,6 +145,7 @@ def _contract(
     maps: Sequence[tuple[int, ...]],
     out: Sequence[int],
     names: Sequence[str] = (),
+    precision: str | None = None,
 ) -> Tensor:
     """One generic: the product of the operands, summed over the dims that `out` lacks; rounded once to the dtype."""
     extents: dict[int, Size] = {}
@@ -149,7 +168,9 @@ def _contract(
 
     def emit(builder: Builder, values: Sequence[SSAValue]) -> SSAValue:
         body = product_body(accumulator) if len(operands) == 2 else widen
-        value = builder.insert(GenericOp.build_from(values, maps, out, combine, between, body)).result
+        generic = GenericOp.build_from(values, maps, out, combine, between, body)
+        generic.precision = precision_attr(precision) if generic.is_contraction else None
+        value = builder.insert(generic).result
         return value if accumulator == target else builder.insert(CastOp(value, target)).result
 
     return Tensor(sizes, dtype, tuple(operands), emit, function)

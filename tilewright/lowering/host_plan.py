@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Final, cast
+from typing import ClassVar, Final, cast, get_args
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr, TensorType
@@ -18,7 +18,15 @@ from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType
 from tilewright.lowering.host_guards import entry_guards
 from tilewright.lowering.host_requirements import bound_by, bound_symbols, bounds_of
-from tilewright.lowering.host_variants import INDEX_LIMIT, Launched, Variant, at_most, compare_costs, make_variants
+from tilewright.lowering.host_variants import (
+    INDEX_LIMIT,
+    Launched,
+    Serves,
+    Variant,
+    at_most,
+    compare_costs,
+    make_variants,
+)
 from tilewright.lowering.instantiate import VARIANT_ATTRIBUTE
 from tilewright.passes.core import TilewrightPass, error_at
 
@@ -55,8 +63,8 @@ CHOOSES: Final = "chooses"
 """Discardable attribute of a `host.dispatch`: its predicates only choose (see there)."""
 WIDENS: Final = "widens"
 """Discardable attribute of a `host.launch`: the arguments whose accesses variants may widen; all where it is absent."""
-WIDTHS: Final = "widths"
-"""Discardable attribute of a `host.launch`: the index widths that it has variants of; 32 and 64 where it is absent."""
+SERVES: Final = "serves"
+"""Discardable attribute of a `host.launch`: what it has variants for (`host_variants.Serves`); all if it is absent."""
 
 
 @dataclass
@@ -282,16 +290,15 @@ class _Planner:
                 for each in schedule.ops:
                     block.add_op(each.clone(mapping))
                 cases.append((schedule.name, asked, Region(block)))
-            limits = _numbers(launches[0], WIDTHS) if launches else None
-            widths = (32, 64) if limits is None else limits
-            for variant in make_variants(launched, facts, self.max_variants, widths) if launches else ():
+            serves = served(launches[0]) if launches else None
+            for variant in make_variants(launched, facts, self.max_variants, serves) if launches else ():
                 predicates = (*asked, *variant.predicates)
                 if any(asked_before.issubset(predicates) for asked_before in before):
                     continue  # where it holds, so does an earlier case
                 before.append(frozenset(predicates))
                 name = f"{schedule.name}/{variant.name}" if schedule.name else variant.name
                 cases.append((name, predicates, self._case(schedule, variant, facts)))
-            if not asked and 64 in widths:
+            if not asked and serves in (None, "wide"):
                 break
         given = op.res if isinstance(op, DispatchOp) else None
         return DispatchOp(cases, None if given is None else given.type)
@@ -353,14 +360,16 @@ def op_assumes(launch: LaunchOp) -> tuple[Relation, ...]:
     return tuple(r.data for r in launch.assumes)
 
 
+def served(launch: LaunchOp) -> Serves | None:
+    """What a launch has variants for; None for all."""
+    given = launch.attributes.get(SERVES)
+    found = given.data if isinstance(given, StringAttr) else None
+    return cast("Serves", found) if found in get_args(Serves) else None
+
+
 def widened(launch: LaunchOp) -> tuple[int, ...] | None:
     """The arguments whose accesses variants may widen; None for all."""
-    return _numbers(launch, WIDENS)
-
-
-def _numbers(launch: LaunchOp, attribute: str) -> tuple[int, ...] | None:
-    """The numbers that a discardable attribute lists; None where it is absent."""
-    given = launch.attributes.get(attribute)
+    given = launch.attributes.get(WIDENS)
     if not isinstance(given, ArrayAttr):
         return None
     numbers = cast("ArrayAttr[IntegerAttr]", given)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final, Literal, TypeAlias, cast
 
 from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType
 from xdsl.ir import Attribute, SSAValue
@@ -24,6 +24,11 @@ INDEX_LIMIT: Final = 2**31 - 1
 """Greatest i32, and the greatest number of blocks along x (CUDA C++ Programming Guide, compute capabilities)."""
 VECTOR_BYTES: Final = 16
 """The widest access of one thread (PTX ISA, ld.global.v4.b32)."""
+
+
+Serves: TypeAlias = Literal["aligned", "rows", "wide"]
+"""What a schedule has variants for, where others have the rest: indices of 32 bits and vectors; indices of 32 bits and
+rows that begin anywhere; all else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +66,7 @@ def element_bytes(element: Attribute) -> int:
 
 
 def make_variants(
-    launched: Sequence[Launched], facts: Facts, max_variants: int, widths: Sequence[int] = (32, 64)
+    launched: Sequence[Launched], facts: Facts, max_variants: int, serves: Serves | None = None
 ) -> list[Variant]:
     """The variants for launches that run one after the other, in the order in which they are tried, best first.
 
@@ -69,7 +74,8 @@ def make_variants(
     32-bit one where that is proved), then vectorised 32-bit, general 32-bit and vectorised 64-bit, in this order. Where
     contiguous rows alone make a difference, these are asked for in the place of the general 32-bit variant.
 
-    With `widths` [32] there are those of 32 bits alone, and none need apply; with [64] those that take what these left.
+    `serves` narrows them down: to 32 bits with vectors, or to 32 bits without, where none need apply; or to what these
+    leave.
     """
     narrow = {r: a for each in launched for r, a in _narrow_relations(each.kernel, facts).items()}
     vectors = [_vector_relations(each, facts) for each in launched]
@@ -82,9 +88,9 @@ def make_variants(
     kinds.append(("rows", rows) if any(rows) else ("general", nothing))
     tried = [(name, each, is_narrow) for is_narrow in (True, False) for name, each in kinds]
     tried.append(("general", nothing, False))
-    if 64 not in widths:
-        tried = [each for each in tried if each[2]]
-    elif 32 not in widths:
+    if serves in ("aligned", "rows"):
+        tried = [each for each in tried if each[2] and (each[0] == "vector") is (serves == "aligned")]
+    elif serves == "wide":
         tried = [("general", nothing, True)] if narrow_proved else [each for each in tried if not each[2]]
     made: list[tuple[str, list[dict[Relation, Answer]], bool]] = []
     for name, of_launches, is_narrow in tried:
@@ -199,7 +205,7 @@ def _narrow_relations(kernel: KernelOp, facts: Facts) -> dict[Relation, Answer]:
 def _loop_ends(kernel: KernelOp, facts: Facts) -> list[Expr]:
     """How far the variables of loops get whose bounds depend on the block, and what these bounds are computed from: the
     parts of a sum, rounded up to whole steps, go beyond it."""
-    last = {c: size - 1 for c, size in zip(kernel.coordinates, kernel.grid.data, strict=True)}
+    last: dict[SSAValue, Expr] = {c: size - 1 for c, size in zip(kernel.coordinates, kernel.grid.data, strict=True)}
     found: dict[Expr, None] = {}
     for op in kernel.walk():
         if not isinstance(op, ForOp):

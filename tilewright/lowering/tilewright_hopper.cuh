@@ -150,8 +150,10 @@ TW_DEVICE unsigned long long tw_wgmma_operand(unsigned address) {
          (static_cast<unsigned long long>(Stride >> 4) << 32) | (static_cast<unsigned long long>(Layout) << 62);
 }
 
-// d[i * Pitch + 2 * j + c] is the accumulator of rows 8 * i + .., columns 8 * j + c + .., in the order of the instruction.
-#define TW_4(j) "+f"(d[2 * (j)]), "+f"(d[2 * (j) + 1]), "+f"(d[Pitch + 2 * (j)]), "+f"(d[Pitch + 2 * (j) + 1])
+// d[i * Row + (2 * j + c) * Column] is the accumulator of rows 8 * i + .., columns 8 * j + c + .., in the order of the
+// instruction.
+#define TW_4(j) "+f"(d[2 * (j) * Column]), "+f"(d[(2 * (j) + 1) * Column]), "+f"(d[Row + 2 * (j) * Column]), \
+                "+f"(d[Row + (2 * (j) + 1) * Column])
 #define TW_8(j) TW_4(j), TW_4(j + 1)
 #define TW_16(j) TW_8(j), TW_8(j + 2)
 #define TW_32(j) TW_16(j), TW_16(j + 4)
@@ -176,7 +178,7 @@ TW_DEVICE unsigned long long tw_wgmma_operand(unsigned address) {
 // The operands behind the accumulators: the two descriptors, a true predicate's source, whether each operand is contiguous
 // along its own dim (16-bit types alone may be).
 #define TW_WGMMA_16(n, name, type, names, a, b, one, ta, tb, ...)                                                     \
-  template <int Pitch, int TransA, int TransB>                                                                        \
+  template <int Row, int TransA, int TransB, int Column = 1>                                                          \
   TW_DEVICE void tw_wgmma_##name##_n##n(float *d, unsigned long long lhs, unsigned long long rhs) {                   \
     asm volatile("{\n .reg .pred p;\n setp.ne.b32 p, %" #one ", 0;\n wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." \
                  type "." type " {" names "}, %" #a ", %" #b ", p, 1, 1, %" #ta ", %" #tb ";\n}"                        \
@@ -184,7 +186,7 @@ TW_DEVICE unsigned long long tw_wgmma_operand(unsigned address) {
                  : "l"(lhs), "l"(rhs), "r"(1), "n"(TransA), "n"(TransB));                                             \
   }
 #define TW_WGMMA_32(n, names, a, b, one, ...)                                                                         \
-  template <int Pitch, int TransA, int TransB>                                                                        \
+  template <int Row, int TransA, int TransB, int Column = 1>                                                          \
   TW_DEVICE void tw_wgmma_tf32_n##n(float *d, unsigned long long lhs, unsigned long long rhs) {                       \
     static_assert(TransA == 0 && TransB == 0, "tf32 operands are contiguous along k");                                \
     asm volatile("{\n .reg .pred p;\n setp.ne.b32 p, %" #one ", 0;\n wgmma.mma_async.sync.aligned.m64n" #n             \
@@ -192,19 +194,30 @@ TW_DEVICE unsigned long long tw_wgmma_operand(unsigned address) {
                  : __VA_ARGS__                                                                                        \
                  : "l"(lhs), "l"(rhs), "r"(1));                                                                       \
   }
-#define TW_WGMMA(n, names, a, b, one, ta, tb, ...)                                  \
+// The same with the left operand in registers, which stand in front of the other's descriptor.
+#define TW_WGMMA_REGS(n, names, a0, a1, a2, a3, b, one, ...)                                                          \
+  template <int Row, int Column>                                                                                      \
+  TW_DEVICE void tw_wgmma_tf32_regs_n##n(float *d, const float *a, unsigned long long rhs) {                          \
+    asm volatile("{\n .reg .pred p;\n setp.ne.b32 p, %" #one ", 0;\n wgmma.mma_async.sync.aligned.m64n" #n             \
+                 "k8.f32.tf32.tf32 {" names "}, {%" #a0 ", %" #a1 ", %" #a2 ", %" #a3 "}, %" #b ", p, 1, 1;\n}"         \
+                 : __VA_ARGS__                                                                                        \
+                 : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(__float_as_uint(a[2])),                \
+                   "r"(__float_as_uint(a[3])), "l"(rhs), "r"(1));                                                     \
+  }
+#define TW_WGMMA(n, names, a, b, one, ta, tb, last, ...)                            \
   TW_WGMMA_16(n, bf16, "bf16", names, a, b, one, ta, tb, __VA_ARGS__)               \
   TW_WGMMA_16(n, f16, "f16", names, a, b, one, ta, tb, __VA_ARGS__)                 \
-  TW_WGMMA_32(n, names, a, b, one, __VA_ARGS__)
+  TW_WGMMA_32(n, names, a, b, one, __VA_ARGS__)                                     \
+  TW_WGMMA_REGS(n, names, a, b, one, ta, tb, last, __VA_ARGS__)
 
-TW_WGMMA(8, TW_NAMES_4, 4, 5, 6, 7, 8, TW_4(0))
-TW_WGMMA(16, TW_NAMES_8, 8, 9, 10, 11, 12, TW_8(0))
-TW_WGMMA(32, TW_NAMES_16, 16, 17, 18, 19, 20, TW_16(0))
-TW_WGMMA(64, TW_NAMES_32, 32, 33, 34, 35, 36, TW_32(0))
-TW_WGMMA(96, TW_NAMES_48, 48, 49, 50, 51, 52, TW_32(0), TW_16(8))
-TW_WGMMA(128, TW_NAMES_64, 64, 65, 66, 67, 68, TW_64(0))
-TW_WGMMA(192, TW_NAMES_96, 96, 97, 98, 99, 100, TW_64(0), TW_32(16))
-TW_WGMMA(256, TW_NAMES_128, 128, 129, 130, 131, 132, TW_64(0), TW_64(16))
+TW_WGMMA(8, TW_NAMES_4, 4, 5, 6, 7, 8, 9, TW_4(0))
+TW_WGMMA(16, TW_NAMES_8, 8, 9, 10, 11, 12, 13, TW_8(0))
+TW_WGMMA(32, TW_NAMES_16, 16, 17, 18, 19, 20, 21, TW_16(0))
+TW_WGMMA(64, TW_NAMES_32, 32, 33, 34, 35, 36, 37, TW_32(0))
+TW_WGMMA(96, TW_NAMES_48, 48, 49, 50, 51, 52, 53, TW_32(0), TW_16(8))
+TW_WGMMA(128, TW_NAMES_64, 64, 65, 66, 67, 68, 69, TW_64(0))
+TW_WGMMA(192, TW_NAMES_96, 96, 97, 98, 99, 100, 101, TW_64(0), TW_32(16))
+TW_WGMMA(256, TW_NAMES_128, 128, 129, 130, 131, 132, 133, TW_64(0), TW_64(16))
 
 // Eight 16-bit elements of each lane, two of each of four 8 x 8 matrices, to the rows whose addresses the lanes give.
 template <bool Trans, typename T>

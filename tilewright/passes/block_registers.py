@@ -63,7 +63,9 @@ class BlockRegistersPass(TilewrightPass):
         body.args[0].name_hint = "kk"
         left, right, result = mma.operand_dims
         lhs, rhs = self._slice(fills[0], left, summed, body), self._slice(fills[1], right, summed, body)
-        body.add_op(MmaOp(mma.iteration.value.data, (lhs, left), (rhs, right), (mma.acc, result)))
+        part = MmaOp(mma.iteration.value.data, (lhs, left), (rhs, right), (mma.acc, result))
+        part.precision = mma.precision
+        body.add_op(part)
         # Beyond some thousand multiply-adds in a row a compiler takes minutes, for no gain.
         products = buf(mma.acc).count * self.depth // MAX_THREADS
         unroll = trips

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, IntAttr, ModuleOp, StringAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.dialects.assembly import i64_attr
+from tilewright.dialects.precision import TF32
 from tilewright.dialects.roles import WARPGROUP
 from tilewright.dialects.sym import Expr, Relation
 from tilewright.dialects.tile.compute import MmaOp
@@ -40,7 +41,9 @@ MAX_WARPGROUPS = 2
 ALIGNMENT = 16
 """Bytes that addresses and strides of what a tensor map moves are multiples of."""
 WARP_TILE = 16
-"""Rows, columns and depth of what a warp multiplies at a time: m16n8k16 twice (PTX ISA, mma.sync)."""
+"""Rows and columns of what a warp multiplies at a time: m16n8k16, or for f32 m16n8k8, twice (PTX ISA, mma.sync)."""
+STEP = 32
+"""Bytes along the sum of what one instruction multiplies (PTX ISA, mma.sync and wgmma)."""
 WARP_GRIDS = ((2, 4), (4, 2), (2, 2), (1, 4), (4, 1), (1, 2), (2, 1), (1, 1))
 """Warps along rows and columns that may share a block's tile."""
 WARP_ACCUMULATORS = 64 * 64
@@ -55,12 +58,14 @@ class ChooseMmaPass(TilewrightPass):
 
     A `tile.mma` on matrix instructions reads its operands from shared memory: the fragments that one copy each fills
     become swizzled shared buffers, contiguous along the dim along which global memory is. Operands change places where
-    the accumulators hold the columns first. Needs bf16 or f16 operands with f32 accumulators, one row, one column and
-    one summed dim (others of size 1) of fitting sizes.
+    the accumulators hold the columns first. Needs bf16 or f16 operands, or f32 ones where the op says `precision tf32`,
+    with f32 accumulators, one row, one column and one summed dim (others of size 1) of fitting sizes.
 
     On sm_90a warpgroups multiply (`wgmma`) where tensor maps can move the operands: addresses and strides that 16 bytes
-    divide for certain. On others from sm_80 on warps do (`mma.sync`), wherever operands lie. What is left goes to the
-    multiply-adds of threads, which `finish-schedule` chooses; a remark says why. Relies on free tile IR.
+    divide for certain; one of two of f32 must be contiguous along the sum, and the other is the left one if it is not:
+    its elements go through registers. On others from sm_80 on warps do (`mma.sync`), wherever operands lie. What is
+    left goes to the multiply-adds of threads, which `finish-schedule` chooses; a remark says why. Relies on free tile
+    IR.
     """
 
     name = "choose-mma"
@@ -98,7 +103,7 @@ class ChooseMmaPass(TilewrightPass):
         if products > 1:
             return f"the kernel has {products} products"
         lhs, rhs, acc = (buf(v) for v in (mma.lhs, mma.rhs, mma.acc))
-        if lhs.element != rhs.element or not isinstance(lhs.element, BFloat16Type | Float16Type):
+        if lhs.element != rhs.element or not has_instruction(lhs.element, mma.precision):
             return f"operands of {lhs.element} and {rhs.element}"
         if acc.element != Float32Type():
             return f"accumulators of {acc.element}"
@@ -119,7 +124,9 @@ class ChooseMmaPass(TilewrightPass):
         remark(mma, self.name, f"matrix instructions of {down} x {across} warps, operands in shared memory")
 
     def _use_wgmma(self, kernel: KernelOp, mma: MmaOp, scopes: KernelScopes) -> None:
-        dims = product_dims(mma)
+        if _goes_left(mma, scopes):
+            _exchange(mma)
+        dims = _dims(mma)
         assert dims is not None
         for value in (mma.lhs, mma.rhs):
             fill = only_fill(value, mma)
@@ -134,7 +141,21 @@ class ChooseMmaPass(TilewrightPass):
         groups = _warpgroups(rows)
         kernel.properties["threads"] = i64_attr(groups * WARPGROUP)
         who = "1 warpgroup" if groups == 1 else f"{groups} warpgroups"
-        remark(mma, self.name, f"matrix instructions of {who}, operands in shared memory")
+        through = ", the left one goes through registers" if left_in_registers(mma) else ""
+        remark(mma, self.name, f"matrix instructions of {who}, operands in shared memory{through}")
+
+
+def has_instruction(element: Attribute, precision: StringAttr | None) -> bool:
+    """Whether matrix instructions multiply operands of a type: of 16 bits, or f32 where tf32 is precise enough."""
+    if isinstance(element, Float32Type):
+        return precision is not None and precision.data == TF32
+    return isinstance(element, BFloat16Type | Float16Type)
+
+
+def sums_along_rows(element: Attribute) -> bool:
+    """Whether warpgroups read operands of a type from shared memory only where they are contiguous along the sum (PTX
+    ISA, wgmma)."""
+    return not isinstance(element, BFloat16Type | Float16Type)
 
 
 def multiplies_by_warps(arch: str | None) -> bool:
@@ -154,7 +175,11 @@ def _product_sizes(mma: MmaOp) -> tuple[int, int, int]:
 def _wgmma_refusal(mma: MmaOp, scopes: KernelScopes) -> str | None:
     """Why warpgroups cannot multiply; None if they can."""
     rows, columns, depth = _product_sizes(mma)
-    if rows % ROWS or rows > MAX_BOX or columns not in COLUMNS or depth % 16:
+    if any(only_fill(value, mma) is None for value in (mma.lhs, mma.rhs)):
+        return "an operand is not filled by one copy of its own"
+    if _goes_left(mma, scopes):
+        rows, columns = columns, rows
+    if rows % ROWS or rows > MAX_BOX or columns not in COLUMNS or depth % _step(mma):
         return f"a tile of {rows} x {columns} x {depth}"
     if rows % (ROWS * _warpgroups(rows)):
         return f"{rows} rows do not divide among {_warpgroups(rows)} warpgroups of {ROWS}"
@@ -164,13 +189,43 @@ def _wgmma_refusal(mma: MmaOp, scopes: KernelScopes) -> str | None:
         why = unmapped(fill, scopes)
         if why is not None:
             return f"the {name} operand: {why}"
+    across = [_runs_across(mma, n, scopes) for n in range(2)]
+    if sums_along_rows(buf(mma.lhs).element) and all(across):
+        return f"no operand of {buf(mma.lhs).element} is contiguous along the sum"
     return None
+
+
+def _runs_across(mma: MmaOp, number: int, scopes: KernelScopes) -> bool:
+    """Whether memory is contiguous along an operand's own dim for certain, not along the sum."""
+    fill = only_fill(mma.operands[number], mma)
+    along = None if fill is None else mapped_dim(fill, scopes)
+    return along is not None and mma.operand_dims[number][along] in mma.operand_dims[2]
+
+
+def _goes_left(mma: MmaOp, scopes: KernelScopes) -> bool:
+    """Whether the right operand of warpgroups must be the left one, which alone may go through registers."""
+    left, right = (_runs_across(mma, n, scopes) for n in range(2))
+    return sums_along_rows(buf(mma.rhs).element) and right and not left
+
+
+def left_in_registers(mma: MmaOp) -> bool:
+    """Whether the left operand of a `tile.mma` by warpgroups goes through registers on its way: it is of f32, and its
+    slots are not contiguous along the sum."""
+    type_ = buf(mma.lhs)
+    if mma.inst is None or mma.inst.data != "wgmma" or type_.swizzle is None or not sums_along_rows(type_.element):
+        return False
+    return mma.operand_dims[0][type_.swizzle.along.data] in mma.operand_dims[2]
+
+
+def _step(mma: MmaOp) -> int:
+    """Elements along the sum of what one instruction multiplies."""
+    return STEP // bytes_of(buf(mma.lhs).element)
 
 
 def _mma_sync_refusal(mma: MmaOp, scopes: KernelScopes) -> str | None:
     """Why warps cannot multiply; None if they can."""
     rows, columns, depth = _product_sizes(mma)
-    if rows % WARP_TILE or columns % WARP_TILE or depth % WARP_TILE:
+    if rows % WARP_TILE or columns % WARP_TILE or depth % _step(mma):
         return f"a tile of {rows} x {columns} x {depth}"
     for value, name in ((mma.lhs, "left"), (mma.rhs, "right")):
         type_ = _warp_operand(mma, value, scopes)
@@ -211,16 +266,21 @@ def _warpgroups(rows: int) -> int:
 
 def product_dims(mma: MmaOp) -> tuple[int, int, int] | None:
     """The iteration dims of rows (left operand), columns (right) and the sum, when there is one of each; dims of size 1
-    do not count."""
+    do not count. Accumulators hold the rows first, but for a left operand that goes through registers."""
+    found, acc = _dims(mma), mma.operand_dims[2]
+    if found is not None and acc.index(found[0]) > acc.index(found[1]) and not left_in_registers(mma):
+        return None
+    return found
+
+
+def _dims(mma: MmaOp) -> tuple[int, int, int] | None:
+    """The same in whichever order accumulators hold them."""
     lhs, rhs, acc = mma.operand_dims
     wide = [d for d, size in enumerate(mma.sizes) if size != 1]
     rows = [d for d in wide if d in lhs and d in acc and d not in rhs]
     columns = [d for d in wide if d in rhs and d in acc and d not in lhs]
     summed = [d for d in wide if d in lhs and d in rhs and d not in acc]
     if len(rows) != 1 or len(columns) != 1 or len(summed) != 1 or len(wide) != 3:
-        return None
-    # Accumulators hold the rows first.
-    if acc.index(rows[0]) > acc.index(columns[0]):
         return None
     return rows[0], columns[0], summed[0]
 

@@ -109,6 +109,8 @@ class _Operands:
         made = GenericOp.build_around(
             self.values, self.maps, like.out_map, like.combine, like.result.type, Region(self.block), self.accesses
         )
+        # What is no contraction any more computes exactly, as precision permits.
+        made.precision = like.precision if made.is_contraction else None
         made.attributes.update(like.attributes)
         made.location = like.location
         made.result.name_hint = like.result.name_hint
@@ -207,6 +209,7 @@ def renumber(op: GenericOp, number: dict[int, int], operands: list[SSAValue] | N
     for inner in copy.body.block.ops:
         if isinstance(inner, IndexOp):
             inner.dim_attr = IndexOp(number[inner.dim]).dim_attr
+    copy.precision = op.precision
     copy.attributes.update(op.attributes)
     copy.location = op.location
     copy.result.name_hint = op.result.name_hint

@@ -7,7 +7,7 @@ from tilewright.dialects.tile.blocks import SliceOp
 from tilewright.dialects.tile.compute import MmaOp
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import Factor, MixedDistribution, mixed
-from tilewright.passes.choose_mma import ROWS, WARP_TILE, product_dims, warp_grid
+from tilewright.passes.choose_mma import ROWS, WARP_TILE, left_in_registers, product_dims, warp_grid
 from tilewright.passes.core import error_at
 from tilewright.passes.layout_rewrite import set_type
 from tilewright.passes.thread_layout import WARP
@@ -21,6 +21,19 @@ def accumulator_rows(rows: int, threads: int) -> MixedDistribution:
     """
     groups = threads // WARPGROUP
     digits = (Factor(8, 4), Factor(2, 0), Factor(4, 32), Factor(groups, WARPGROUP), Factor(rows // ROWS // groups, 0))
+    return MixedDistribution(tuple(f for f in digits if f.count > 1))
+
+
+def paired_rows(rows: int, threads: int) -> MixedDistribution:
+    """Rows of wgmma accumulators where the left operand goes through registers: rows 8*i + g of an instruction may then
+    be any, and are such that a lane loads two neighbours at a time, and that no bank is met twice.
+
+    Lane 4*g + t of warp w has for i = 0 and 1 two neighbours. The bits of g count 2, 16 and 4 of the 64 rows, those of
+    w 8 and 32: 16 lanes read 8 chunks of 16 bytes in whole, where swizzles move chunks by t.
+    """
+    groups = threads // WARPGROUP
+    inside = (Factor(2, 0), Factor(2, 4), Factor(2, 16), Factor(2, 32), Factor(2, 8), Factor(2, 64))
+    digits = (*inside, Factor(groups, WARPGROUP), Factor(rows // ROWS // groups, 0))
     return MixedDistribution(tuple(f for f in digits if f.count > 1))
 
 
@@ -67,7 +80,8 @@ def spread_accumulators(kernel: KernelOp, dims: IterationDims, mma: MmaOp) -> No
             if size == 1:
                 layout.append(MixedDistribution(()))
             elif d in rows:
-                layout.append(warp_rows(size, down) if by_warps else accumulator_rows(size, threads.value.data))
+                by_row = paired_rows if left_in_registers(mma) else accumulator_rows
+                layout.append(warp_rows(size, down) if by_warps else by_row(size, threads.value.data))
             elif d in columns:
                 by_column = warp_columns(size, across, down * WARP) if by_warps else accumulator_columns(size)
                 layout.append(by_column)

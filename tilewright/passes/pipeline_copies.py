@@ -9,6 +9,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IndexType, ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from tilewright.dialects.assembly import i64_attr
 from tilewright.dialects.sym import ApplyOp, Expr, smin
 from tilewright.dialects.tile.channels import (
     MAX_STAGES,
@@ -24,7 +25,7 @@ from tilewright.dialects.tile.copies import ASYNC_BYTES, CopyOp
 from tilewright.dialects.tile.structure import AllocOp, ForOp, KernelOp
 from tilewright.dialects.tile.types import buf_type, distributed
 from tilewright.passes.allocate_shared import ALIGNMENT, dense_bytes, shared_limit
-from tilewright.passes.choose_mma import only_fill, unmapped
+from tilewright.passes.choose_mma import left_in_registers, only_fill, unmapped
 from tilewright.passes.core import TilewrightPass, error_at
 from tilewright.passes.element_size import bytes_of
 from tilewright.passes.finish_schedule import exchanged_elements
@@ -68,7 +69,7 @@ class PipelineCopiesPass(TilewrightPass):
                     self._pipeline(kernel, mma, scopes)
                 elif inst == "mma.sync":
                     self._fill_ahead(kernel, mma, scopes)
-                else:
+                elif kernel.mapped is None:
                     self._load_ahead(kernel, mma)
 
     def _pipeline(self, kernel: KernelOp, mma: MmaOp, scopes: KernelScopes) -> None:
@@ -86,7 +87,8 @@ class PipelineCopiesPass(TilewrightPass):
         types = [buf(copy.target) for copy in copies]
         slot = sum(dense_bytes(t) for t in types)
         stages = self.stages or max(1, min(8, _room(kernel) // slot))
-        lag = 1 if stages > 1 else 0
+        # Registers of an operand are loaded anew each turn: what reads them is waited for.
+        lag = 1 if stages > 1 and not left_in_registers(mma) else 0
         channel = ChannelOp(channel_type(stages, types))
         channel.res.name_hint = "ring"
         acquire, publish = AcquireOp(channel.res), PublishOp(channel.res)
@@ -340,6 +342,8 @@ def _fill(loop: ForOp, moved: list[Operation], copies: list[CopyOp], channel: Ch
             load, store = new.widths
             if new.unaligned is None and load == store and load * bytes_of(buf(new.source).element) in ASYNC_BYTES:
                 new.properties["via"] = StringAttr("cp.async")
+                if new.width is None:  # one element alone, of 4 bytes
+                    new.properties["width"] = i64_attr(load)
     body.add_op(PublishOp(channel.res))
     return Region(body)
 

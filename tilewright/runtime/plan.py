@@ -119,7 +119,7 @@ class HostPlan:
             self.slots[op.res] = Slot("chosen", n)
         self.choices = sum(slot.kind == "chosen" for slot in self.slots.values())
         self.spare = frozenset(n for n, op in enumerate(scratch) if _only_in_cases(op, func))
-        """Scratch that stands before dispatches whose cases may use it: a call has it where one of its launches does."""
+        """Scratch that stands before the dispatches whose cases may use it: made where a launch of the call does."""
         self.bound_tensors: dict[SSAValue, BindOp] = {op.value: op for op in func.body.walk() if isinstance(op, BindOp)}
         self.sites: tuple[Site, ...] = tuple(self._site(op) for op in func.body.walk() if isinstance(op, LaunchOp))
         self.site_of: dict[Operation, int] = {site.launch: n for n, site in enumerate(self.sites)}

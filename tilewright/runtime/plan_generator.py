@@ -165,7 +165,9 @@ class _Writer:
         self.flush()
         stem = self.shapes[op.res] = f"s{self.plan.slots[op.res].number}"
         sizes = self.made(stem, op.memory_dims)
-        self.line(f"t{stem} = {contiguous_code(sizes)}; p{stem} = 0")
+        inside = {d: op.order[place + 1 :] for place, d in enumerate(op.order)}
+        strides = tuple_code(["*".join(sizes[i] for i in inside[d]) or "1" for d in range(len(sizes))])
+        self.line(f"t{stem} = {strides}; p{stem} = 0")
 
     def made(self, stem: str, dims: Sequence[Expr]) -> list[str]:
         """Compute the shape of a tensor that the plan makes; its sizes, as variables or numbers."""

@@ -81,7 +81,8 @@ class _Call:
         slot, values = self.plan.slots[op.res], self.environment.values
         shape = tuple(d.evaluate(values) for d in dims_of(op.res.type))
         memory = self.memory[slot.number] = tuple(d.evaluate(values) for d in op.memory_dims)
-        self.layouts[slot] = Layout(shape, contiguous(memory), 0)
+        strides = dict(zip(op.order, contiguous([memory[d] for d in op.order]), strict=True))
+        self.layouts[slot] = Layout(shape, tuple(strides[d] for d in range(len(shape))), 0)
 
     def dispatch(self, op: DispatchOp) -> None:
         for _, predicates, region in op.arms:

@@ -56,3 +56,11 @@ func.func @clamp(%x: tensor<?xbf16, #sym.dims<N>>) -> tensor<?xbf16, #sym.dims<N
   %y = lin.clamp %x low -0.1 high 6.0 : tensor<?xbf16, #sym.dims<N>> -> tensor<?xbf16, #sym.dims<N>>
   func.return %y : tensor<?xbf16, #sym.dims<N>>
 }
+
+// What precision permits stays with the contraction.
+// CHECK-LABEL: func.func @tf32(
+// CHECK: lin.generic (d0, d1, d2, d3) ins(%a[d0, d1, d3] : {{.*}}, %a[d0, d3, d2] : {{.*}}) out[d0, d1, d2] combine sum precision tf32 : tensor<2x4x4xf32, #sym.dims<2, 4, 4>>
+func.func @tf32(%a: tensor<2x4x4xf32, #sym.dims<2, 4, 4>>) -> tensor<2x4x4xf32, #sym.dims<2, 4, 4>> {
+  %c = lin.batch_matmul %a, %a precision tf32 : tensor<2x4x4xf32, #sym.dims<2, 4, 4>>, tensor<2x4x4xf32, #sym.dims<2, 4, 4>> -> tensor<2x4x4xf32, #sym.dims<2, 4, 4>>
+  func.return %c : tensor<2x4x4xf32, #sym.dims<2, 4, 4>>
+}

@@ -1,4 +1,4 @@
-"""Products of 16-bit operands that matrix instructions of sm_90a can take, and the sizes to run them at."""
+"""Products of 16-bit operands and in tf32 that matrix instructions of sm_90a can take, and the sizes to run them at."""
 
 from __future__ import annotations
 
@@ -72,6 +72,19 @@ def einsum(text: str, left: Sequence[Size], right: Sequence[Size], dtype: str = 
     return lambda: tw.einsum(text, take(*left, dtype=dtype), take(*right, dtype=dtype))
 
 
+def tf32(text: str, left: Sequence[Size], right: Sequence[Size]) -> Callable[[], Tensor]:
+    return lambda: tw.einsum(text, take(*left), take(*right), precision="tf32")
+
+
+def tf32_across_bias() -> Tensor:
+    return tw.relu(tw.matmul(take(M, K), take(K, N), precision="tf32") + take(N)) * take(M, 1)
+
+
+def tf32_bias_gelu() -> Tensor:
+    x = tw.einsum("ik,jk->ij", take(M, K), take(N, K), precision="tf32") + take(N)
+    return tw.cast(tw.gelu(x), "bfloat16")
+
+
 PRODUCTS: dict[str, Product] = {
     "plain": Product(einsum("ik,kj->ij", (M, K), (K, N)), PRODUCT),
     "f16": Product(einsum("ik,kj->ij", (M, K), (K, N), "float16"), PRODUCT),
@@ -94,3 +107,24 @@ PRODUCTS: dict[str, Product] = {
     "reduced_batches": Product(reduced_batches, BATCH, (1, 64, 64, 64)),
     "narrow": Product(einsum("ki,kj->ij", (K, M), (K, N)), EIGHTHS, (64, 256, 16)),
 }
+
+TF32_PRODUCTS: dict[str, Product] = {
+    "right_transposed": Product(tf32("ik,jk->ij", (M, K), (N, K)), PRODUCT, (64, 64, 32)),
+    "result_transposed": Product(tf32("ik,jk->ji", (M, K), (N, K)), EIGHTHS, (64, 64, 32)),
+    "batched": Product(tf32("bik,bjk->bij", (B, M, K), (B, N, K)), BATCH, (1, 64, 64, 32)),
+    "batch_inside": Product(tf32("ibk,jbk->ibj", (M, B, K), (N, B, K)), BATCH, (64, 1, 64, 32)),
+    "bias_gelu": Product(tf32_bias_gelu, PRODUCT, (128, 128, 32)),
+    "deep": Product(tf32("ik,jk->ij", (M, K), (N, K)), PRODUCT, (64, 64, 64)),
+    "right_across": Product(tf32("ik,kj->ij", (M, K), (K, N)), PRODUCT, (64, 64, 32)),
+    "right_across_two_groups": Product(tf32_across_bias, PRODUCT, (64, 128, 32)),
+    "right_across_two_blocks": Product(tf32("ik,kj->ij", (M, K), (K, N)), PRODUCT, (64, 256, 64)),
+    "left_across": Product(tf32("ki,jk->ij", (K, M), (N, K)), EIGHTHS, (128, 64, 32)),
+    "batched_across": Product(tf32("bik,bkj->bij", (B, M, K), (B, K, N)), BATCH, (1, 64, 64, 32)),
+}
+"""Products of f32 in tf32 that warpgroups can take as they lie: one operand or both are contiguous along the sum."""
+
+TF32_ACROSS: dict[str, Product] = {
+    "left_transposed": Product(tf32("ki,kj->ij", (K, M), (K, N)), EIGHTHS, (64, 64, 32)),
+    "both_transposed": Product(tf32("ki,jk->ij", (K, M), (N, K)), EIGHTHS, (128, 64, 16)),
+}
+"""Others, which warps can take."""

@@ -11,7 +11,8 @@ from xdsl.ir import Operation
 
 from tests.passes.support import CONTEXT
 from tests.passes.tile.matrix import Matrix
-from tests.passes.tile.matrix_programs import PRODUCTS, Product
+from tests.passes.tile.matrix_programs import PRODUCTS as HALF
+from tests.passes.tile.matrix_programs import TF32_ACROSS, TF32_PRODUCTS, Product
 from tests.passes.tile.programs import at
 from tests.passes.tile.support import Lowering, check_facts
 from tilewright.api.testing.execute import Faults, PlannedCall, kernel_of
@@ -28,6 +29,7 @@ from tilewright.runtime.inputs import make_inputs
 from tilewright.runtime.reference import compare, run_reference
 
 ARCH = "sm_80"
+PRODUCTS = {**HALF, **{f"tf32_{name}": case for name, case in {**TF32_PRODUCTS, **TF32_ACROSS}.items()}}
 WARPS = ("choose-mma", "pipeline-copies")
 """The passes that act on kernels for warps alone."""
 ODD = at("M N K", (1, 1, 1), (63, 65, 33), (65, 7, 100), (70, 33, 0))

@@ -71,6 +71,42 @@ def test_contractions_in_any_order(seed: int, length: int) -> None:
         assert_within(got, reference)
 
 
+def without_low_bits(x: Array) -> Array:
+    """Without the 13 lowest bits of the fraction, as tensor cores read tf32."""
+    return (x.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
+
+
+def to_nearest_tf32(x: Array) -> Array:
+    """Rounded to 10 bits of fraction, ties away from zero, as `cvt.rna.tf32` does."""
+    return ((x.view(np.uint32) + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.float32)
+
+
+@given(seed=seeds, length=st.sampled_from([1, 3, 64]))
+def test_contractions_in_tf32(seed: int, length: int) -> None:
+    """Factors may lose bits, one of them or both, or none; what loses more is wrong."""
+    rng = np.random.default_rng(seed)
+    a, b = cancelling(rng, 3, length), cancelling(rng, length, 4)
+    body = "%c = lin.matmul %a, %b{} : !A, !B -> !C\nfunc.return %c : !C"
+    (reference,) = run("(%a: !A, %b: !B) -> !C", body.format(" precision tf32"), [a, b])
+    (exact,) = run("(%a: !A, %b: !B) -> !C", body.format(""), [a, b])
+    np.testing.assert_array_equal(reference.rounded, exact.rounded)
+    for cut in (without_low_bits, to_nearest_tf32):
+        for left, right in ((cut(a), cut(b)), (a, cut(b)), (cut(a), b), (a, b)):
+            for got in orders(rng, left.T[:, :, None] * right[:, None, :]):
+                assert_within(got, reference)
+    size = np.abs(a).astype(np.float64) @ np.abs(b)
+    assert np.all(reference.bound <= 2.1 * 2.0**-10 * size + 1e-30)
+
+
+def test_tf32_of_numbers_below_the_normal_ones_and_of_infinities() -> None:
+    a = np.asarray([[2.0**-140, 1.0], [np.inf, 1.0], [0.0, np.nan]], np.float32)
+    b = np.asarray([[1.0], [2.0]], np.float32)
+    body = "%c = lin.matmul %a, %b precision tf32 : !A, !B -> !C\nfunc.return %c : !C"
+    (reference,) = run("(%a: !A, %b: !B) -> !C", body, [a, b])
+    assert_within(np.asarray([[2.0], [np.inf], [np.nan]], np.float32), reference)
+    assert compare(np.asarray([[2.1], [np.inf], [np.nan]], np.float32), reference) is not None
+
+
 CHAIN = """%s = lin.reduce sum %x axes [1] : !A -> !R
   %y = lin.map ins(%s, %t : !R, !R) -> !R {
   ^bb0(%a: f32, %b: f32):

@@ -42,6 +42,32 @@ def operand(
     return argument, array + "\nLOADS" + loads, panels * height * swizzle
 
 
+LEFT = """
+  %left = simt.regs.alloc : !simt.regs<[{steps}, 4], f32>
+  %k = arith.constant {k} : i32
+  simt.unroll %s < {steps} {{
+    simt.unroll %half < 2 {{
+      simt.unroll %lower < 2 {{
+        %l0 = arith.muli %warp, %c16 : i32
+        %l1 = arith.muli %lower, %c8 : i32
+        %l2 = arith.addi %l0, %l1 : i32
+        %l3 = arith.addi %l2, %down : i32
+        %l4 = arith.muli %l3, %k : i32
+        %k0 = arith.muli %s, %c8 : i32
+        %k1 = arith.muli %half, %c4 : i32
+        %k2 = arith.addi %k0, %k1 : i32
+        %k3 = arith.addi %k2, %across : i32
+        %from = arith.addi %l4, %k3 : i32
+        %r0r = arith.muli %half, %c2 : i32
+        %r1r = arith.addi %r0r, %lower : i32
+        simt.load %a[%from] into %left[%s, %r1r] width 1
+      }}
+    }}
+  }}
+"""
+"""The left operand in registers: of step %s row 16 w + g + 8 i, column 8 %s + t + 4 h at register 2 h + i."""
+
+
 def product(
     a: np.ndarray[Any, Any],
     b: np.ndarray[Any, Any],
@@ -49,8 +75,16 @@ def product(
     majors: tuple[str, str],
     swizzles: tuple[int, int],
     landing: Any = "latest",
+    *,
+    registers: bool = False,
+    turned: bool = False,
+    lines: dict[str, str] | None = None,
 ) -> tuple[np.ndarray[Any, Any], Report]:
-    """a (64, k) times b (k, n) on one warpgroup; accumulators are stored by what the dialect says of their places."""
+    """a (64, k) times b (k, n) on one warpgroup; accumulators are stored by what the dialect says of their places.
+
+    With `registers` each thread loads its elements of a, by what the dialect says of these; `turned` accumulators lie
+    in an array with the columns first; `lines` replaces lines of the kernel.
+    """
     k, n = b.shape
     step = 32 // BYTES[element]
     left = a if majors[0] == "k" else a.T
@@ -76,6 +110,14 @@ def product(
   %pa{s} = arith.constant {starts[0]} : i32
   %pb{s} = arith.constant {starts[1]} : i32
   simt.wgmma m64n{n}k{step} %sa[%pa{s}] {encodings[0]}, %sb[%pb{s}] {encodings[1]} into %acc[%c0, %c0]"""
+    if registers:
+        wgmmas, each = "", swizzles[1] // 4 // step
+        for s in range(k // step):
+            wgmmas += f"""
+  %pb{s} = arith.constant {s // each * n * each * step + s % each * step} : i32
+  %s{s} = arith.constant {s} : i32
+  simt.wgmma.regs m64n{n}k{step} %left[%s{s}, %c0], %sb[%pb{s}] k lbo 16 sbo {8 * swizzles[1]} into %acc[%c0, %c0]"""
+            wgmmas += " turned" if turned else ""
     dims = ", ".join(
         f"#simt.tensor_map<{i}, dims [{x.shape[0]}, {x.shape[1]}], strides [{x.shape[1]}, 1], swizzle {swizzles[i]}>"
         for i, x in enumerate((left, right))
@@ -99,16 +141,13 @@ simt.kernel @k(%ta: {type_a}, %tb: {type_b}, %a: !simt.global<{element}>, %b: !s
     {loads_b}
   }}
   simt.mbar.wait %full[%c0] parity %c0
-  %acc = simt.regs.alloc : !simt.regs<[2, {n // 4}], f32>
+  %acc = simt.regs.alloc : !simt.regs<{[n // 4, 2] if turned else [2, n // 4]}, f32>
   %zero = arith.constant 0.0 : f32
   simt.unroll %i < 2 {{
     simt.unroll %j < {n // 4} {{
-      simt.regs.store %zero to %acc[%i, %j]
+      simt.regs.store %zero to %acc[{"%j, %i" if turned else "%i, %j"}]
     }}
   }}
-  simt.wgmma.fence{wgmmas}
-  simt.wgmma.commit
-  simt.wgmma.wait 0 of %acc
   %tid = simt.tid
   %c1 = arith.constant 1 : i32
   %c2 = arith.constant 2 : i32
@@ -121,6 +160,10 @@ simt.kernel @k(%ta: {type_a}, %tb: {type_b}, %a: !simt.global<{element}>, %b: !s
   %lane = arith.remui %tid, %c32 : i32
   %down = arith.divui %lane, %c4 : i32
   %across = arith.remui %lane, %c4 : i32
+  {LEFT.format(k=k, steps=k // step) if registers else ""}
+  simt.wgmma.fence{wgmmas}
+  simt.wgmma.commit
+  simt.wgmma.wait 0 of %acc{", %left" if registers else ""}
   simt.unroll %i < 2 {{
     simt.unroll %j < {n // 8} {{
       simt.unroll %e < 2 {{
@@ -136,12 +179,15 @@ simt.kernel @k(%ta: {type_a}, %tb: {type_b}, %a: !simt.global<{element}>, %b: !s
         %at = arith.addi %at0, %column : i32
         %g0 = arith.muli %j, %c2 : i32
         %g = arith.addi %g0, %e : i32
-        simt.store %acc[%i, %g] to %c[%at] width 1
+        simt.store %acc[{"%g, %i" if turned else "%i, %g"}] to %c[%at] width 1
       }}
     }}
   }}
 }}
 """
+    for old, new in (lines or {}).items():
+        assert old in text
+        text = text.replace(old, new)
     module = parse_module(text, "k.mlir", make_context())
     module.verify()
     (kernel,) = [op for op in module.body.block.ops if isinstance(op, KernelOp)]
@@ -187,6 +233,48 @@ def test_f32_operands_lose_the_last_13_bits() -> None:
     c, report = product(a, b, "f32", ("k", "k"), (32, 32))
     assert not report.diagnostics
     assert c[0, 0] == np.float32(1 + 2**-10)
+
+
+REGISTERS = [(32, 64, 128), (16, 24, 64), (8, 8, 32), (64, 256, 128)]
+"""k, n and the swizzle of the right operand."""
+
+
+@pytest.mark.parametrize(("k", "n", "swizzle"), REGISTERS)
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_left_operand_from_registers(k: int, n: int, swizzle: int, turned: bool) -> None:
+    random = np.random.default_rng(n + k)
+    a, b = (random.integers(-8, 9, shape).astype(np.float32) for shape in ((64, k), (k, n)))
+    for landing in ("latest", "earliest"):
+        c, report = product(a, b, "f32", ("k", "k"), (32, swizzle), landing, registers=True, turned=turned)
+        assert not report.diagnostics, [str(d) for d in report.diagnostics]
+        assert np.array_equal(c, a @ b)
+
+
+def test_registers_lose_the_last_13_bits_too() -> None:
+    a, b = np.zeros((64, 8), np.float32), np.zeros((8, 8), np.float32)
+    a[0, 0], b[0, 0] = np.float32(1 + 2**-10 + 2**-11), np.float32(1)
+    c, report = product(a, b, "f32", ("k", "k"), (32, 32), registers=True)
+    assert not report.diagnostics
+    assert c[0, 0] == np.float32(1 + 2**-10)
+
+
+WAIT = "simt.wgmma.wait 0 of %acc, %left"
+WRITE = "%nought = arith.constant 0.0 : f32\n simt.regs.store %nought to %left[%c0, %c0]\n"
+FAULTS: dict[str, tuple[dict[str, str], str]] = {
+    "written before the wait": ({WAIT: WRITE + WAIT}, "accumulator-in-flight"),
+    "the wait does not name them": ({WAIT: WAIT.replace(", %left", "") + "\n" + WRITE}, "accumulator-in-flight"),
+    "no fence": ({"simt.wgmma.fence": ""}, "wgmma"),
+    "not written": ({"simt.load %a[%from] into %left[%s, %r1r] width 1": ""}, "uninitialised-register"),
+}
+"""What is done to the registers of a left operand, and what the simulator says."""
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_of_a_left_operand_in_registers(fault: str) -> None:
+    lines, kind = FAULTS[fault]
+    a, b = np.ones((64, 8), np.float32), np.ones((8, 8), np.float32)
+    _, report = product(a, b, "f32", ("k", "k"), (32, 32), registers=True, lines=lines)
+    assert {d.kind for d in report.diagnostics} == {kind}
 
 
 STMATRIX = """

@@ -13,7 +13,7 @@ import tilewright as tw
 from tilewright.api.bench.lab import Prepared, Programs
 from tilewright.api.bench.measure import Call, Repeated
 from tilewright.api.bench.records import OURS
-from tilewright.api.bench.shapes import Item
+from tilewright.api.bench.shapes import TF32, Item
 from tilewright.diagnostics import TilewrightError
 from tilewright.runtime.dtypes import element_type
 
@@ -82,7 +82,7 @@ class HostLab:
         """Each system called once and compared with NumPy in float64."""
         if item.set == "fused":
             raise TilewrightError(f"bench gemm: --shapes fused needs a GPU, got --backend {self._backend}")
-        shape, dtype = item.shape, element_type(item.dtype).numpy_dtype()
+        shape, dtype = item.shape, element_type("f32" if item.dtype == TF32 else item.dtype).numpy_dtype()
         rng = np.random.default_rng((shape.m, shape.n, shape.k))
         a = rng.standard_normal((shape.m, shape.k)).astype(dtype)
         b = rng.standard_normal((shape.k, shape.n)).astype(dtype)

@@ -37,14 +37,14 @@ tilewright bench report benchmarks/results -o docs/performance.md
   a turn that could not be captured is marked `launches`. Within a turn operands stay in the L2 cache if they fit.
 - *cold*: graphs of one call with the L2 cache flushed, queued while the flush runs. Such a figure holds a few
   microseconds between two events for every system alike, which draws the ratios of tiny products towards 1.
-- cuBLAS is `torch.mm(a, b, out=c)` with TF32 off, torch's other settings as they come. Triton is the kernel of its
-  tutorial with six fixed configurations, of which the quickest for each shape counts.
+- cuBLAS is `torch.mm(a, b, out=c)` with TF32 on for tf32 alone, torch's other settings as they come. Triton is the
+  kernel of its tutorial with six fixed configurations, of which the quickest for each shape counts.
 - Of the set *fused*, `tilewright` is `cast(gelu(float(a @ b) + float(bias)))` in one kernel, `tilewright-plain` is the
   product alone, and `torch-eager` is `gelu(addmm(bias, a, b))`.
 - Each result is compared once a shape, in the relative Frobenius norm: bf16 and f16 with torch in float32 (bounds 2e-3
-  and 3e-4, twice that for fused ones), f32 with float64 (1e-6 up to K = 1024, growing with the root of K from there).
-  Rounding a bf16 result alone makes about 1.7e-3, and more where a result has few elements. torch's settings let cuBLAS
-  add partial sums in bf16 (`allow_bf16_reduced_precision_reduction`).
+  and 3e-4, twice that for fused ones), f32 with float64 (1e-6 up to K = 1024, growing with the root of K from there; in
+  tf32 1e-3). Rounding a bf16 result alone makes about 1.7e-3, and more where a result has few elements. torch's
+  settings let cuBLAS add partial sums in bf16 (`allow_bf16_reduced_precision_reduction`).
   "vs" is our speed over the other's: above 1 we are faster.
 """
 

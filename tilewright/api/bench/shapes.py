@@ -14,8 +14,10 @@ from tilewright.diagnostics import TilewrightError
 Mode = Literal["sustained", "burst", "cold"]
 """Back to back for as long as it takes; a short burst after an idle gap; single calls with the L2 cache flushed."""
 
-DTYPES: Final[dict[str, str]] = {"bf16": "bfloat16", "f16": "float16", "f32": "float32"}
+DTYPES: Final[dict[str, str]] = {"bf16": "bfloat16", "f16": "float16", "f32": "float32", "tf32": "float32"}
 """Name on the command line -> name of the front end (and of torch)."""
+TF32: Final = "tf32"
+"""The one whose tensors are float32 and whose products may be in tf32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +56,17 @@ _TABLE = (
     "8192x128x8192 128x4096x4096 1024x1024x1024 512x512x512 256x256x16384 16x4096x4096 1x4096x4096 1000x1000x1000"
 )
 _ODD = "4095x4097x4093 3333x777x1111 8191x8193x8191"
+_TILELANG = (
+    "4096x4096x4096 8192x8192x8192 2048x4096x14336 1024x1024x1024 "
+    "4095x4097x4093 8191x8193x8191 3333x777x1111 1023x1025x1031"
+)
 _FUSED = "8192x8192x8192 4096x4096x4096 2048x14336x4096 1024x1024x1024"
 
 MODES: Final[dict[str, tuple[Mode, ...]]] = {
     "table": ("sustained", "burst"),
     "odd": ("sustained", "burst"),
     "fused": ("sustained", "burst"),
+    "tilelang": ("sustained", "burst"),
     "curve": ("sustained",),
     "random": ("cold",),
     "given": ("sustained", "burst"),
@@ -110,6 +117,7 @@ _NAMED = {
     "curve": _curve,
     "random": random_shapes,
     "fused": lambda: _words(_FUSED),
+    "tilelang": lambda: _words(_TILELANG),
 }
 
 

@@ -1,4 +1,5 @@
-"""A GPU with torch: our kernels, cuBLAS through torch, and Triton, on the same operands, with outputs made alike."""
+"""A GPU with torch: our kernels, cuBLAS through torch, Triton and TileLang, on the same operands, with outputs made
+alike."""
 
 from __future__ import annotations
 
@@ -14,12 +15,14 @@ import tilewright as tw
 from tilewright.api.bench.lab import Prepared, Programs, reference_rows
 from tilewright.api.bench.measure import Call
 from tilewright.api.bench.records import OURS
-from tilewright.api.bench.shapes import DTYPES, Item, Shape
+from tilewright.api.bench.shapes import DTYPES, TF32, Item, Shape
 from tilewright.api.bench.torch_timer import TorchTimer
 from tilewright.diagnostics import TilewrightError
 from tilewright.runtime.cuda_driver import cuda_unavailable_reason
 
-PEERS: Final = ("cublas", "triton")
+PEERS: Final = ("cublas", "triton", "tilelang")
+COMPILED: Final = {"triton": "Triton", "tilelang": "TileLang"}
+"""Peers that compile kernels of ours, in modules of their own, with the name of what these import."""
 PLAIN: Final = "tilewright-plain"
 EAGER: Final = "torch-eager"
 _QUERY: Final = "name,driver_version,power.limit,clocks.max.sm,clocks.max.mem"
@@ -46,12 +49,13 @@ class TorchLab:
             raise TilewrightError("bench gemm: PyTorch sees no GPU: install a build of torch with CUDA")
         self.skipped: dict[str, str] = {}
         self._cublas = "cublas" in peers
-        self._triton: Any = None
-        if "triton" in peers:
-            try:
-                self._triton = import_module("tilewright.api.bench.triton_peer")
-            except ImportError as problem:
-                self.skipped["triton"] = f"Triton does not load ({problem})"
+        self._compiled: dict[str, Any] = {}
+        for peer, title in COMPILED.items():
+            if peer in peers:
+                try:
+                    self._compiled[peer] = import_module(f"tilewright.api.bench.{peer}_peer")
+                except ImportError as problem:
+                    self.skipped[peer] = f"{title} does not load ({problem})"
         for peer in peers:
             if peer not in PEERS:
                 self.skipped[peer] = f"no peer on a GPU: expected one of {', '.join(PEERS)}"
@@ -70,8 +74,7 @@ class TorchLab:
             "torch": str(torch.__version__),
             "cuda": str(torch.version.cuda),
         }
-        if self._triton is not None:
-            found["triton"] = str(self._triton.version())
+        found |= {peer: str(module.version()) for peer, module in self._compiled.items()}
         try:
             said = subprocess.run(
                 ["nvidia-smi", f"--query-gpu={_QUERY}", "--format=csv,noheader"],
@@ -92,6 +95,7 @@ class TorchLab:
         """Each system called and compared; those that fail are left out, with a note."""
         torch, shape = self._torch, item.shape
         dtype = getattr(torch, DTYPES[item.dtype])
+        torch.backends.cuda.matmul.allow_tf32 = item.dtype == TF32
         generator = torch.Generator(device="cuda").manual_seed(shape.m * 31 + shape.n * 17 + shape.k)
         # Into gelu go values near 1: for large ones it is the identity or zero.
         scale = shape.k**-0.25 if item.set == "fused" else 1.0
@@ -133,9 +137,9 @@ class TorchLab:
         found: dict[str, dict[str, Way]] = {OURS: {"": lambda out: plain(a, b, out=out)}}
         if self._cublas:
             found["cublas"] = {"": lambda out: torch.mm(a, b, out=out)}
-        if self._triton is not None:
-            launchers = self._triton.configurations(a.element_size() * 8)
-            found["triton"] = {name: partial(launch, a, b) for name, launch in launchers.items()}
+        for peer, module in self._compiled.items():
+            if launchers := module.configurations(a.element_size() * 8, item.dtype == TF32):
+                found[peer] = {name: partial(launch, a, b) for name, launch in launchers.items()}
         return found
 
     def _quickest(self, prepared: Prepared, system: str, ways: dict[str, Way], out: Any) -> Call | None:

@@ -23,7 +23,8 @@ CONFIGURATIONS = {
         (16, 64, 64, 4, 3),
     ),
 }
-"""Bits of the dtype -> block of M, of N, of K, warps and stages of each of the six configurations."""
+"""Bits of the dtype -> block of M, of N, of K, warps and stages of each of the six configurations; in tf32 those of
+16 bits with half the K, as many bytes."""
 GROUP = 8
 """Rows of blocks that are walked together."""
 
@@ -32,7 +33,7 @@ GROUP = 8
 @triton.jit(do_not_specialize=["M"])
 def _product(
     a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_bk, stride_cm,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     pid = tl.program_id(0)
     blocks_m = tl.cdiv(M, BLOCK_M)
@@ -53,7 +54,7 @@ def _product(
         left = K - step * BLOCK_K
         x = tl.load(a, mask=offsets_k[None, :] < left, other=0.0)
         y = tl.load(b, mask=offsets_k[:, None] < left, other=0.0)
-        total = tl.dot(x, y, total, input_precision="ieee")
+        total = tl.dot(x, y, total, input_precision=PRECISION)
         a += BLOCK_K
         b += BLOCK_K * stride_bk
     c = c_ptr + offsets_m[:, None] * stride_cm + offsets_n[None, :]
@@ -61,10 +62,14 @@ def _product(
     tl.store(c, total.to(c_ptr.dtype.element_ty), mask=inside)
 
 
-def configurations(bits):
+def configurations(bits, tf32=False):
     """Name -> function (a, b, out) that queues the product on torch's current stream and returns `out`. The
-    tensors are 2-D, row-major, on the GPU."""
-    return {f"{m}x{n}x{k} w{w} s{s}": _launcher(m, n, k, w, s) for m, n, k, w, s in CONFIGURATIONS[bits]}
+    tensors are 2-D, row-major, on the GPU. With `tf32` those of float32 lose bits of their fractions."""
+    known = CONFIGURATIONS[bits]
+    if tf32:
+        known = tuple((m, n, k // 2, w, s) for m, n, k, w, s in CONFIGURATIONS[16])
+    precision = "tf32" if tf32 else "ieee"
+    return {f"{m}x{n}x{k} w{w} s{s}": _launcher(m, n, k, w, s, precision) for m, n, k, w, s in known}
 
 
 def version():
@@ -72,13 +77,14 @@ def version():
     return triton.__version__
 
 
-def _launcher(block_m, block_n, block_k, warps, stages):
+def _launcher(block_m, block_n, block_k, warps, stages, precision):
     def launch(a, b, out):
         (m, k), n = a.shape, b.shape[1]
         grid = (triton.cdiv(m, block_m) * triton.cdiv(n, block_n),)
         _product[grid](
             a, b, out, m, n, k, k, n, n,
-            BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k, GROUP_M=GROUP, num_warps=warps, num_stages=stages,
+            BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k, GROUP_M=GROUP, PRECISION=precision,
+            num_warps=warps, num_stages=stages,
         )  # fmt: skip
         return out
 

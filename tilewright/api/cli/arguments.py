@@ -174,12 +174,17 @@ def _add_bench(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     gemm = actions.add_parser("gemm", help="matmul against its peers, outputs compared", allow_abbrev=False)
     add = gemm.add_argument
-    add("--peers", default="cublas,triton", metavar="P,...", help="cublas, triton or none (default cublas,triton)")
+    add(
+        "--peers",
+        default="cublas,triton",
+        metavar="P,...",
+        help="cublas, triton, tilelang or none (default cublas,triton)",
+    )
     add(
         "--shapes", default="table,odd,fused", metavar="S,...",
-        help="sets (table, odd, fused, curve, random) and shapes MxNxK (default table,odd,fused)",
+        help="sets (table, odd, fused, curve, random, tilelang) and shapes MxNxK (default table,odd,fused)",
     )  # fmt: skip
-    add("--dtypes", default="bf16", metavar="D,...", help="bf16, f16 and f32 (default bf16)")
+    add("--dtypes", default="bf16", metavar="D,...", help="bf16, f16, f32 and tf32 (default bf16)")
     add("--part", default="1/1", metavar="N/M", help="only the N-th of M parts; each has its own file")
     add("--resume", action="store_true", help="keep what the part's file has, and measure the rest")
     add("--time-limit", dest="time_limit", type=float, metavar="SECONDS", help="begin no other shape after that")

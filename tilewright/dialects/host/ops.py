@@ -240,17 +240,25 @@ class OutputOp(IRDLOperation):
 class AllocOp(IRDLOperation):
     """`%t = host.alloc pitch 8 : tensor<...>`: row-major scratch for the rest of the call, undefined until written.
 
-    Its base address is aligned to 256 bytes. Rows (along the last dim) begin at multiples of `pitch` elements, 1 unless
-    it is given; a kernel may see the last dim with its padding, which is memory of the tensor.
+    Its base address is aligned to 256 bytes. Rows (along the last dim, or with `along 0` along that one, the others in
+    order outside) begin at multiples of `pitch` elements, 1 unless it is given; a kernel may see the dim of the rows
+    with its padding, which is memory of the tensor.
     """
 
     name = "host.alloc"
     pitch = opt_prop_def(IntegerAttr)
+    along_attr = opt_prop_def(IntegerAttr, prop_name="along")
     res = result_def(TensorType)
     traits = traits_def(MemoryAllocEffect())
 
-    def __init__(self, type: Attribute, pitch: int = 1) -> None:
-        super().__init__(properties={"pitch": None if pitch == 1 else i64_attr(pitch)}, result_types=[type])
+    def __init__(self, type: Attribute, pitch: int = 1, along: int | None = None) -> None:
+        super().__init__(
+            properties={
+                "pitch": None if pitch == 1 else i64_attr(pitch),
+                "along": None if along is None else i64_attr(along),
+            },
+            result_types=[type],
+        )
 
     @property
     def row_multiple(self) -> int:
@@ -258,19 +266,32 @@ class AllocOp(IRDLOperation):
         return 1 if self.pitch is None else self.pitch.value.data
 
     @property
+    def order(self) -> tuple[int, ...]:
+        """The dims from the outermost in memory to that of the rows."""
+        dims = range(self.res.type.get_num_dims())
+        if self.along_attr is None:
+            return tuple(dims)
+        along = self.along_attr.value.data
+        return (*(d for d in dims if d != along), along)
+
+    @property
     def memory_dims(self) -> tuple[Expr, ...]:
-        """Sizes of the memory: those of the tensor, the last one with its padding."""
-        return padded_dims(dims_of(self.res.type), self.row_multiple)
+        """Sizes of the memory: those of the tensor, that of the rows with its padding."""
+        dims = dims_of(self.res.type)
+        if not dims:
+            return ()
+        rows = self.order[-1]
+        return (*dims[:rows], *padded_dims(dims[rows : rows + 1], self.row_multiple), *dims[rows + 1 :])
 
     @property
     def strides(self) -> tuple[Expr, ...]:
-        """Element strides: those of a contiguous tensor of the memory's sizes."""
-        result: list[Expr] = []
-        following = Expr.const(1)
-        for size in reversed(self.memory_dims):
-            result.append(following)
-            following = following * size
-        return tuple(reversed(result))
+        """Element strides: those of a contiguous tensor of the memory's sizes, in the order in which they lie."""
+        result: dict[int, Expr] = {}
+        sizes, following = self.memory_dims, Expr.const(1)
+        for d in reversed(self.order):
+            result[d] = following
+            following = following * sizes[d]
+        return tuple(result[d] for d in range(len(sizes)))
 
     def order_of(self, dims: Sequence[Expr], strides: Sequence[Expr]) -> tuple[int, ...] | None:
         """For each dim of a kernel's buffer the dim of the memory that it is, where the kernel sees the memory with its
@@ -289,16 +310,21 @@ class AllocOp(IRDLOperation):
         if self.row_multiple < 1:
             raise VerifyException(f"expected a pitch of at least 1 element, got {self.row_multiple}")
         rank = self.res.type.get_num_dims()
+        if self.along_attr is not None and not 0 <= self.along_attr.value.data < rank:
+            raise VerifyException(f"expected rows along a dim below {rank}, got {self.along_attr.value.data}")
         if self.row_multiple > 1 and not rank:
             raise VerifyException("a pitch is for tensors that have rows, got rank 0")
 
     @classmethod
     def parse(cls, parser: Parser) -> AllocOp:
+        along = parser.parse_integer() if parser.parse_optional_keyword("along") else None
         pitch = parser.parse_integer() if parser.parse_optional_keyword("pitch") else 1
         parser.parse_punctuation(":")
-        return cls(parser.parse_type(), pitch)
+        return cls(parser.parse_type(), pitch, along)
 
     def print(self, printer: Printer) -> None:
+        if self.along_attr is not None:
+            printer.print_string(f" along {self.along_attr.value.data}")
         if self.row_multiple != 1:
             printer.print_string(f" pitch {self.row_multiple}")
         printer.print_string(" : ")

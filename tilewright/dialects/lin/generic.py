@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     TensorType,
     UnitAttr,
+    f32,
 )
 from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
@@ -58,6 +59,7 @@ from tilewright.dialects.lin.shapes import (
     tensor,
 )
 from tilewright.dialects.lin.syntax import parse_combine, parse_tensor_type, print_body
+from tilewright.dialects.precision import parse_precision, precision_attr, precision_error, print_precision
 from tilewright.dialects.sym import Expr
 
 PARALLEL = "parallel"
@@ -71,7 +73,8 @@ class GenericOp(IRDLOperation, InferShapes):
     `%c = lin.generic (d0, d1, d2) ins(%a[d0, d2] : !A, %b[d2, d1] : !B) out[d0, d1] combine sum : !C { body }`
     Operands are tensors or scalars by value; the body takes one scalar for each and yields one scalar of the
     result's element type. An operand may be read at computed positions instead: `%x at [d0 + S, 2*d1] else 0.0 : f32`
-    (`AccessAttr`); `%i[d0] as v0` names the value of an integer operand for the indices of a later one.
+    (`AccessAttr`); `%i[d0] as v0` names the value of an integer operand for the indices of a later one. A contraction
+    in f32 may say `precision tf32` after `combine sum`: its factors may lose the 13 lowest bits of their fractions.
     """
 
     name = "lin.generic"
@@ -81,6 +84,7 @@ class GenericOp(IRDLOperation, InferShapes):
     indexing_maps = prop_def(ArrayAttr[AffineMapAttr])
     access_attrs = opt_prop_def(ArrayAttr, prop_name="accesses")
     combine_attr = opt_prop_def(StringAttr, prop_name="combine")
+    precision = opt_prop_def(StringAttr)
     body = region_def("single_block")
 
     traits = traits_def(Pure(), IsolatedFromAbove())
@@ -94,6 +98,7 @@ class GenericOp(IRDLOperation, InferShapes):
         body: Region,
         attributes: dict[str, Attribute] | None = None,
         accesses: Accesses = (),
+        precision: str | None = None,
     ) -> None:
         """`indexing_maps` holds one map for each operand and the output's last, without results for an operand that
         `accesses` (one entry an operand, or none at all) says to be read at computed positions."""
@@ -105,6 +110,7 @@ class GenericOp(IRDLOperation, InferShapes):
                 "indexing_maps": ArrayAttr([AffineMapAttr(m) for m in indexing_maps]),
                 "combine": None if combine is None else StringAttr(combine),
                 "accesses": ArrayAttr([UnitAttr() if a is None else a for a in accesses]) if computed else None,
+                "precision": precision_attr(precision),
             },
             attributes=attributes or {},
             regions=[body],
@@ -119,6 +125,7 @@ class GenericOp(IRDLOperation, InferShapes):
         result_type: TensorType,
         body_builder: Callable[[Builder, tuple[BlockArgument, ...]], SSAValue],
         accesses: Accesses = (),
+        precision: str | None = None,
     ) -> GenericOp:
         """A generic over as many iteration dims as the maps name.
 
@@ -128,7 +135,8 @@ class GenericOp(IRDLOperation, InferShapes):
         block = Block(arg_types=[scalar_type(operand.type) for operand in operands])
         builder = Builder(InsertPoint.at_end(block))
         builder.insert(YieldOp(body_builder(builder, tuple(block.args))))
-        return GenericOp.build_around(operands, operand_maps, out_map, combine, result_type, Region(block), accesses)
+        body = Region(block)
+        return GenericOp.build_around(operands, operand_maps, out_map, combine, result_type, body, accesses, precision)
 
     @staticmethod
     def build_around(
@@ -139,12 +147,13 @@ class GenericOp(IRDLOperation, InferShapes):
         result_type: TensorType,
         body: Region,
         accesses: Accesses = (),
+        precision: str | None = None,
     ) -> GenericOp:
         """Like `build_from`, around a body that exists."""
         named = [d for m in operand_maps for d in m if d is not None] + list(out_map)
         dims = max(named, default=-1) + 1
         maps = [affine_map(dims, m) for m in operand_maps] + [affine_map(dims, tuple(out_map))]
-        return GenericOp(operands, maps, combine, result_type, body, accesses=accesses)
+        return GenericOp(operands, maps, combine, result_type, body, accesses=accesses, precision=precision)
 
     @property
     def maps(self) -> tuple[AffineMap, ...]:
@@ -272,6 +281,15 @@ class GenericOp(IRDLOperation, InferShapes):
         self._verify_sizes()
         self._verify_combine()
         self._verify_body()
+        self._verify_precision()
+
+    def _verify_precision(self) -> None:
+        if self.precision is None:
+            return
+        if error := precision_error(self.precision):
+            raise VerifyException(error)
+        if not self.is_contraction or self.result.type.element_type != f32:
+            raise VerifyException(f"precision {self.precision.data}: expected a contraction that sums products in f32")
 
     def _verify_maps(self) -> None:
         if len(self.maps) != len(self.ins) + 1:
@@ -402,12 +420,13 @@ class GenericOp(IRDLOperation, InferShapes):
         parser.parse_keyword("out")
         out = parse_indices()
         combine = Combine.of(parse_combine(parser)) if parser.parse_optional_keyword("combine") else None
+        precision = parse_precision(parser)
         parser.parse_punctuation(":")
         result_type = parse_tensor_type(parser)
         attributes = parse_extra_attributes(parser)
         body = parser.parse_region()
         affine = [affine_map(len(names), m) for m in (*maps, out)]
-        return GenericOp(operands, affine, combine, result_type, body, attributes, accesses)
+        return GenericOp(operands, affine, combine, result_type, body, attributes, accesses, precision)
 
     def print(self, printer: Printer) -> None:
         accesses = self.accesses
@@ -433,6 +452,7 @@ class GenericOp(IRDLOperation, InferShapes):
         printer.print_string(f") out{indices_text(dims_of_map(self.maps[-1]), letter)}")
         if self.combine_attr is not None:
             printer.print_string(f" combine {self.combine_attr.data}")
+        print_precision(printer, self.precision)
         printer.print_string(" : ")
         printer.print_attribute(self.result.type)
         print_extra_attributes(printer, self)

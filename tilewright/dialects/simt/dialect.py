@@ -28,7 +28,7 @@ from tilewright.dialects.simt.structure import BlockIdOp, GridDimOp, KernelOp, T
 from tilewright.dialects.simt.sync import BarrierOp, ShuffleOp
 from tilewright.dialects.simt.tma import BulkCommitOp, BulkWaitOp, PrefetchMapOp, TmaLoadOp, TmaStoreOp
 from tilewright.dialects.simt.types import GlobalType, MbarType, RegsType, SharedType, TensorMapAttr, TmapType
-from tilewright.dialects.simt.wgmma import StMatrixOp, WgmmaCommitOp, WgmmaFenceOp, WgmmaOp, WgmmaWaitOp
+from tilewright.dialects.simt.wgmma import StMatrixOp, WgmmaCommitOp, WgmmaFenceOp, WgmmaOp, WgmmaRegsOp, WgmmaWaitOp
 
 Simt = Dialect(
     "simt",
@@ -72,6 +72,7 @@ Simt = Dialect(
         WgmmaCommitOp,
         WgmmaFenceOp,
         WgmmaOp,
+        WgmmaRegsOp,
         WgmmaWaitOp,
     ],
     [GlobalType, MbarType, RegsType, SharedType, TensorMapAttr, TmapType],

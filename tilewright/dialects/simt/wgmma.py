@@ -19,6 +19,7 @@ from typing import ClassVar
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, IntegerAttr, StringAttr, UnitAttr, i32
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
+    AttrSizedOperandSegments,
     IRDLOperation,
     irdl_op_definition,
     operand_def,
@@ -45,6 +46,9 @@ from tilewright.dialects.simt.types import RegsType, SharedType
 
 MAJORS = ("k", "mn")
 """The dim along which an operand is contiguous in shared memory: the summed one, or its own."""
+
+LEFT_REGISTERS = 4
+"""Registers of A that a thread holds for one instruction."""
 
 _SHAPE = re.compile(r"m64n(\d{1,3})k(\d{1,2})")
 
@@ -213,6 +217,120 @@ class WgmmaOp(IRDLOperation):
         printer.print_string(f" {right} lbo {lbo} sbo {sbo} into ")
         printer.print_operand(self.acc)
         print_optional_values(printer, self.indices)
+
+
+@irdl_op_definition
+class WgmmaRegsOp(IRDLOperation):
+    """`simt.wgmma.regs m64n256k8 %r[%i], %b[%j] k lbo 16 sbo 1024 into %acc[%c, %r] turned`: A comes from registers.
+
+    Like `simt.wgmma`, but for the left operand: lane l of warp w holds of A, 64 x 8 elements of f32 that are read as
+    tf32, row 16*w + l/4 + 8*(r mod 2) at k = l mod 4 + 4*(r/2), in registers r = 0..3 along the array's last dim (PTX
+    ISA 8.0, wgmma, fragments of A). It reads them until it has been waited for: nothing may write them before, and what
+    was written needs a fence. Of `turned` accumulators the array has the columns first: registers [%c .. %c + n/4 - 1,
+    %r .. %r + 1].
+    """
+
+    name = "simt.wgmma.regs"
+    shape = prop_def(StringAttr)
+    lhs = operand_def(RegsType)
+    lhs_indices = var_operand_def(i32)
+    rhs = operand_def(SharedType)
+    rhs_index = operand_def(i32)
+    acc = operand_def(RegsType)
+    indices = var_operand_def(i32)
+    lbo = prop_def(IntegerAttr)
+    sbo = prop_def(IntegerAttr)
+    turned = opt_prop_def(UnitAttr)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    def __init__(
+        self,
+        shape: Shape,
+        lhs: tuple[SSAValue, Sequence[SSAValue]],
+        rhs: tuple[SSAValue, SSAValue],
+        acc: SSAValue,
+        indices: Sequence[SSAValue],
+        offsets: tuple[int, int],
+        *,
+        turned: bool = False,
+    ) -> None:
+        super().__init__(
+            operands=[lhs[0], list(lhs[1]), *rhs, acc, list(indices)],
+            properties={
+                "shape": StringAttr(str(shape)),
+                "lbo": i64_attr(offsets[0]),
+                "sbo": i64_attr(offsets[1]),
+                "turned": UnitAttr() if turned else None,
+            },
+        )
+
+    @property
+    def tile(self) -> Shape:
+        """The instruction's shape."""
+        found = parse_shape(self.shape.data)
+        assert found is not None
+        return found
+
+    @property
+    def steps(self) -> tuple[int, int]:
+        """Registers from one row of accumulators to the next, and from one column to the next."""
+        assert isinstance(self.acc.type, RegsType)
+        wide = [n for n in self.acc.type.sizes if n > 1]
+        pitch = wide[-1] if wide else 1
+        return (1, pitch) if self.turned is not None else (pitch, 1)
+
+    def verify_(self) -> None:
+        shape = parse_shape(self.shape.data)
+        assert isinstance(self.lhs.type, RegsType)
+        assert isinstance(self.rhs.type, SharedType)
+        assert isinstance(self.acc.type, RegsType)
+        if self.lhs.type.element != Float32Type() or self.rhs.type.element != Float32Type():
+            raise VerifyException(f"expected f32 operands, got {self.lhs.type.element} and {self.rhs.type.element}")
+        if shape is None or shape.k != depth_of(Float32Type()) or not 8 <= shape.n <= 256 or shape.n % 8:
+            raise VerifyException(f"expected shape m64n<8 to 256 in steps of 8>k8, got {self.shape.data}")
+        if not self.rhs.type.swizzle.data:
+            raise VerifyException(f"expected a swizzled shared array, got {self.rhs.type}")
+        for offset in (self.lbo.value.data, self.sbo.value.data):
+            if offset % 16 or not 0 <= offset < 1 << 18:
+                raise VerifyException(f"byte offsets are multiples of 16 below 2^18, got {offset}")
+        check_register_indices(self.lhs, self.lhs_indices)
+        check_register_indices(self.acc, self.indices)
+        if self.lhs.type.sizes[-1] < LEFT_REGISTERS:
+            raise VerifyException(f"expected {LEFT_REGISTERS} registers of A, got {self.lhs.type}")
+        if self.acc.type.element != Float32Type() or self.acc.type.count < shape.n // 2:
+            raise VerifyException(f"expected {shape.n // 2} f32 accumulators, got {self.acc.type}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> WgmmaRegsOp:
+        position = parser.pos
+        shape = parse_shape(parser.parse_identifier())
+        if shape is None:
+            parser.raise_error("expected a shape such as m64n256k8", position, parser.pos)
+        lhs = parse_value(parser), parse_optional_values(parser)
+        parser.parse_punctuation(",")
+        rhs = parse_slot(parser)
+        parser.parse_keyword("k")
+        parser.parse_keyword("lbo")
+        lbo = parser.parse_integer()
+        parser.parse_keyword("sbo")
+        sbo = parser.parse_integer()
+        parser.parse_keyword("into")
+        acc, indices = parse_value(parser), parse_optional_values(parser)
+        turned = parser.parse_optional_keyword("turned") is not None
+        return cls(shape, lhs, rhs, acc, indices, (lbo, sbo), turned=turned)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f" {self.shape.data} ")
+        printer.print_operand(self.lhs)
+        print_optional_values(printer, self.lhs_indices)
+        printer.print_string(", ")
+        print_slot(printer, self.rhs, self.rhs_index)
+        printer.print_string(f" k lbo {self.lbo.value.data} sbo {self.sbo.value.data} into ")
+        printer.print_operand(self.acc)
+        print_optional_values(printer, self.indices)
+        if self.turned is not None:
+            printer.print_string(" turned")
 
 
 @irdl_op_definition

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, IndexType, IntAttr, IntegerAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, IndexType, IntAttr, IntegerAttr, StringAttr, f32
 from xdsl.ir import Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -33,6 +33,7 @@ from tilewright.dialects.assembly import (
     parse_word,
     print_extra_attributes,
 )
+from tilewright.dialects.precision import parse_precision, precision_attr, precision_error, print_precision
 from tilewright.dialects.tile.channels import ReceiveOp
 from tilewright.dialects.tile.iteration import (
     Maps,
@@ -338,6 +339,8 @@ class MmaOp(IRDLOperation):
     through with the operands when it goes on.
     `wgmma`: operands are the buffers of a channel's slots, of bf16 or f16 and swizzled; products are exact and summed
     in f32 in an order of the hardware's. It runs on until the slots are released: nothing else may touch acc before.
+    With `precision tf32` before `inst` both matrix instructions take f32 too, and ignore the 13 lowest bits of their
+    fractions (`wgmma`: operands in rows along the summed dim alone).
     """
 
     name = "tile.mma"
@@ -347,6 +350,7 @@ class MmaOp(IRDLOperation):
     maps = prop_def(Maps)
     iteration = prop_def(IntegerAttr)
     inst = opt_prop_def(StringAttr)
+    precision = opt_prop_def(StringAttr)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
     def __init__(
@@ -357,6 +361,7 @@ class MmaOp(IRDLOperation):
         acc: tuple[SSAValue, Sequence[int]],
         *,
         inst: str | None = None,
+        precision: str | None = None,
     ) -> None:
         super().__init__(
             operands=[lhs[0], rhs[0], acc[0]],
@@ -364,6 +369,7 @@ class MmaOp(IRDLOperation):
                 "maps": maps_attr([lhs[1], rhs[1], acc[1]]),
                 "iteration": i64_attr(iteration),
                 "inst": None if inst is None else StringAttr(inst),
+                "precision": precision_attr(precision),
             },
         )
 
@@ -399,6 +405,11 @@ class MmaOp(IRDLOperation):
                 raise VerifyException(f"tile.mma with inst {inst}: expected a {expected} buffer, got {space}")
         if self.acc in (self.lhs, self.rhs):
             raise VerifyException("tile.mma: expected an accumulator that is no operand")
+        if error := precision_error(self.precision):
+            raise VerifyException(f"tile.mma: {error}")
+        if self.precision is not None and buffer_type(self.acc).element != f32:
+            element = buffer_type(self.acc).element
+            raise VerifyException(f"tile.mma: precision {self.precision.data}: expected f32 sums, got {element}")
 
     def schedule_gaps(self) -> list[str]:
         """What is still undecided on this op."""
@@ -415,8 +426,9 @@ class MmaOp(IRDLOperation):
         rhs = parse_mapped(parser, names)
         parser.parse_keyword("into")
         acc = parse_mapped(parser, names)
+        precision = parse_precision(parser)
         inst = parse_word(parser, INSTRUCTIONS, "inst").data if parser.parse_optional_keyword("inst") else None
-        op = cls(len(names), lhs, rhs, acc, inst=inst)
+        op = cls(len(names), lhs, rhs, acc, inst=inst, precision=precision)
         op.attributes.update(parse_extra_attributes(parser))
         return op
 
@@ -429,6 +441,7 @@ class MmaOp(IRDLOperation):
         print_mapped(printer, self.rhs, rhs)
         printer.print_string(" into ")
         print_mapped(printer, self.acc, acc)
+        print_precision(printer, self.precision)
         if self.inst is not None:
             printer.print_string(f" inst {self.inst.data}")
         print_extra_attributes(printer, self)

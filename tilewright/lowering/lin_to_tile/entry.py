@@ -30,7 +30,7 @@ from tilewright.dialects.sym import (
 from tilewright.dialects.sym.analysis import declared_symbols, module_facts
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType, buf_type, strided
-from tilewright.lowering.host_plan import CHOOSES, WIDENS, WIDTHS
+from tilewright.lowering.host_plan import CHOOSES, SERVES, WIDENS
 from tilewright.lowering.host_variants import element_bytes
 from tilewright.lowering.lin_to_tile.candidates import Candidates
 from tilewright.lowering.lin_to_tile.group_space import GroupSpace, Kind, analyse
@@ -38,13 +38,18 @@ from tilewright.lowering.lin_to_tile.reduced_schedules import ReducedLowering, d
 from tilewright.lowering.lin_to_tile.reduced_space import ReducedContraction, reduced_contraction
 from tilewright.lowering.lin_to_tile.repack import (
     copy_kernel,
+    direct_layouts,
     mapped_layouts,
     operand_axes,
+    own_axis,
     paired_kernel,
+    reads_along_sum,
     row_multiple,
+    sum_axis,
     worth_copying,
 )
-from tilewright.lowering.lin_to_tile.schedules import Request, Schedule, schedules, takes_matrix_instructions
+from tilewright.lowering.lin_to_tile.request import Request, Schedule
+from tilewright.lowering.lin_to_tile.schedules import schedules, takes_matrix_instructions
 from tilewright.lowering.lin_to_tile.split import Split
 from tilewright.lowering.lin_to_tile.tile_sizes import MAP_BYTES, ROW_BYTES
 from tilewright.lowering.targets.limits import Limits
@@ -373,21 +378,28 @@ class EntryLowering:
         """Puts in place of each operand of a contraction that tensor maps may not be able to move what the plan
         chooses: the operand as it is, or a copy with padded rows."""
         operands = [v for v in dict.fromkeys(space.contraction.ins) if v in stored]
-        made = {v: host.AllocOp(stored[v].type, ROW_BYTES // element_bytes(layouts[v].element)) for v in operands}
+        row_major = {v: host.AllocOp(stored[v].type, ROW_BYTES // element_bytes(layouts[v].element)) for v in operands}
+        made = dict(row_major)
+        if reads_along_sum(space, self.arch):
+            for v, alloc in row_major.items():
+                rows = sum_axis(space, space.contraction.ins.index(v))
+                made[v] = host.AllocOp(alloc.res.type, alloc.row_multiple, rows)
         room = Expr.const(0)
         for v, alloc in made.items():
             room = room + prod(alloc.memory_dims, start=Expr.const(element_bytes(layouts[v].element)))
         elements = sum((prod(dims_of(as_tensor(v.type)), start=Expr.const(1)) for v in operands), Expr.const(0))
         worth = worth_copying(space, self.facts, elements, room, self.max_workspace)
-        together = None if worth is None else self.paired(op, space, operands, stored, layouts, made, name)
+        together = None if worth is None else self.paired(op, space, operands, stored, layouts, row_major, name)
         for number, value in enumerate(operands):
             source, layout, alloc = stored[value], layouts[value], made[value]
             place = space.contraction.ins.index(value)
             if worth is None or space.contraction.accesses[place] is not None or layout.rank < 2:
                 continue
-            axes = operand_axes(space, place)
+            axes = operand_axes(space, place, self.arch)
+            along = alloc.order[-1]
+            other = own_axis(space, place) if reads_along_sum(space, self.arch) else alloc.order[-2]
             hint = value.name_hint or f"operand{place}"
-            direct = mapped_layouts(layout, self.base.get(source, ""), axes, self.facts)
+            direct = direct_layouts(space, place, layouts, self.base.get(source, ""), self.facts, self.arch)
             if any(not asked for _, asked in direct):
                 remark(op, "lin-to-tile", f"%{hint} is never copied: tensor maps can move it as it is")
                 continue
@@ -405,18 +417,18 @@ class EntryLowering:
             ]
             copies = {
                 turned: copy_kernel(
-                    f"{name}_{'turn' if turned else 'pad'}{number}", value, layout, alloc, turned=turned
+                    f"{name}_{'turn' if turned else 'pad'}{number}", value, layout, alloc, turned=turned, other=other
                 )
                 for turned in (False, True)
             }
             for kernel in copies.values():
                 self.take_kernel(kernel, op, [source, alloc.res])
             for case, turned, when in (
-                ("padded", False, (Relation(strides[-1], "==", one),)),
-                ("turned", True, (Relation(strides[-2], "==", one),)),
+                ("padded", False, (Relation(strides[along], "==", one),)),
+                ("turned", True, (Relation(strides[other], "==", one),)),
                 ("gathered", False, ()),
             ):
-                scratch = host.AllocOp(stored[value].type, alloc.row_multiple)
+                scratch = alloc.clone()
                 scratch.res.name_hint = f"{hint}_copy"
                 launch = host.LaunchOp(copies[turned].sym_name.data, [source, scratch.res], assumes=when)
                 launch.attributes[WIDENS] = ArrayAttr([])
@@ -455,7 +467,7 @@ class EntryLowering:
             layout, base = layouts[value], self.base.get(stored[value], "")
             if layout.rank != 2 or layout.strides is None or not base:
                 return None
-            axes = operand_axes(space, space.contraction.ins.index(value))
+            axes = operand_axes(space, space.contraction.ins.index(value), self.arch)
             if any(not asked for _, asked in mapped_layouts(layout, base, axes, self.facts)):
                 return None  # it is never copied
             multiple = MAP_BYTES // element_bytes(layout.element)
@@ -463,6 +475,8 @@ class EntryLowering:
             odd.append(Relation(mod(layout.strides[0], multiple), ">=", Expr.const(1)))
         if any(self.facts.prove(r) is Answer.DISPROVED for r in (*assumed, *odd)):
             return None
+        if reads_along_sum(space, self.arch) and all(own_axis(space, n) == 1 for n in range(2)):
+            return None  # no copy would be contiguous along the sum
         kernel = paired_kernel(f"{name}_pads", [(v, layouts[v], made[v]) for v in operands])
         scratch = [host.AllocOp(made[v].res.type, made[v].row_multiple) for v in operands]
         for value, each in zip(operands, scratch, strict=True):
@@ -497,8 +511,8 @@ class EntryLowering:
             if schedule.mapped or schedule.plain:
                 others = [n for n, v in enumerate(read) if v not in schedule.mapped and not schedule.plain]
                 launch.attributes[WIDENS] = ArrayAttr([i64_attr(n) for n in others])
-            if schedule.widths is not None:
-                launch.attributes[WIDTHS] = ArrayAttr([i64_attr(n) for n in schedule.widths])
+            if schedule.serves is not None:
+                launch.attributes[SERVES] = StringAttr(schedule.serves)
             bodies.append([launch])
         if len(found) == 1:
             return bodies[0][0]

@@ -268,7 +268,9 @@ class KernelWriter:
         own = self.space.dims_of_generic[contraction]
         with self.walk([own[d] for d in contraction.reduction_dims]):
             lhs, rhs = (self.operand(contraction, n) for n in range(2))
-            self.build.add(MmaOp(contraction.iteration_dims, lhs, rhs, (acc, contraction.out_map)))
+            mma = MmaOp(contraction.iteration_dims, lhs, rhs, (acc, contraction.out_map))
+            mma.precision = contraction.precision
+            self.build.add(mma)
         self.fragments[contraction.result] = acc
         for generic in self.space.generics:
             if generic is not contraction:

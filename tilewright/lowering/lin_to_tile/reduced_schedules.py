@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from math import prod
 
-from xdsl.dialects.builtin import ArrayAttr, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, StringAttr, UnitAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tilewright.dialects.assembly import i64_attr
@@ -20,11 +20,12 @@ from tilewright.dialects.lin.shapes import as_tensor
 from tilewright.dialects.sym import Answer, Expr, Relation, dims_of
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.dialects.tile.types import BufType, buf_type, strided
-from tilewright.lowering.host_plan import CHOOSES, WIDENS, WIDTHS
+from tilewright.lowering.host_plan import CHOOSES, SERVES, WIDENS
 from tilewright.lowering.host_variants import element_bytes
 from tilewright.lowering.lin_to_tile.kernel_writer import KernelWriter
 from tilewright.lowering.lin_to_tile.reduced_space import ReducedContraction, reducing_space
-from tilewright.lowering.lin_to_tile.schedules import Request, Schedule, schedules
+from tilewright.lowering.lin_to_tile.request import Request, Schedule
+from tilewright.lowering.lin_to_tile.schedules import schedules
 from tilewright.lowering.lin_to_tile.tile_reducer import Finish, Partial, TileReducer, finishing_kernels
 from tilewright.passes.remarks import remark
 
@@ -217,13 +218,13 @@ class ReducedLowering:
         return [*buffers, *written, *scalars]
 
     def _narrow(self, launch: host.LaunchOp, schedule: Schedule) -> None:
-        """Says which arguments variants may widen, those that no tensor map moves, and which index widths there are."""
+        """Says which arguments variants may widen, those that no tensor map moves, and what there are variants for."""
         if schedule.mapped or schedule.plain:
             moved = {self.at[v] for v in schedule.mapped}
             others = [n for n, v in enumerate(launch.arguments) if v not in moved and not schedule.plain]
             launch.attributes[WIDENS] = ArrayAttr([i64_attr(n) for n in others])
-        if schedule.widths is not None:
-            launch.attributes[WIDTHS] = ArrayAttr([i64_attr(n) for n in schedule.widths])
+        if schedule.serves is not None:
+            launch.attributes[SERVES] = StringAttr(schedule.serves)
 
     def _take_once(self, kernel: KernelOp, arguments: Sequence[SSAValue]) -> None:
         if kernel not in self.taken:

@@ -65,6 +65,7 @@ def partial_product(contraction: GenericOp, parts: Expr, order: Sequence[int] | 
     made = GenericOp.build_around(
         list(contraction.ins), maps, out_map, Combine.SUM, type_, contraction.body.clone(), contraction.accesses
     )
+    made.precision = contraction.precision
     made.result.name_hint = "partial"
     return made
 

@@ -18,9 +18,9 @@ ROW_BYTES = 128
 line then, not in two: where rows were multiples of 16 or 32 bytes products were bound by the L2 cache, the more so the
 smaller their tiles (4112^3, rows of 257 x 32 bytes, takes 378 us in tiles of 64 x 128, 4096^3 takes 210; H200)."""
 COPY_LAUNCH = 10_000_000
-COPY_ELEMENT = 14
+COPY_BYTE = 7
 """What copying operands for matrix instructions costs, in multiply-adds of threads that are done in the same time: the
-launch (1.5 us at 7 tera multiply-adds a second, as a cold small product has them), and each element (2 ps)."""
+launch (1.5 us at 7 tera multiply-adds a second, as a cold small product has them), and each byte (1 ps)."""
 COPY_ROWS = (16, 256)
 """Tile of such a copy along rows: 16 elements for each of 256 threads."""
 COPY_TURNED = (64, 64)
@@ -80,6 +80,7 @@ MATRIX_CONTRACTIONS = (
     MatrixTile(128, 256, 100, ragged=118_000),
     MatrixTile(128, 256, 102, ragged=118_000, cluster="rows"),
     MatrixTile(128, 128, 104, ragged=39_000),
+    MatrixTile(128, 128, 106, ragged=39_000, cluster="rows"),
     MatrixTile(64, 128, 105, ragged=104_000),
     MatrixTile(64, 128, 118, ragged=104_000, cluster="rows"),
     MatrixTile(64, 64, 187, ragged=60_000),

@@ -22,7 +22,7 @@ from tilewright.dialects.simt.roles import ElectOp, RolesOp
 from tilewright.dialects.simt.structure import KernelOp
 from tilewright.dialects.simt.tma import BulkCommitOp, BulkWaitOp, PrefetchMapOp, TmaLoadOp, TmaStoreOp
 from tilewright.dialects.simt.types import MbarType, RegsType, SharedType
-from tilewright.dialects.simt.wgmma import StMatrixOp, WgmmaCommitOp, WgmmaFenceOp, WgmmaOp, WgmmaWaitOp
+from tilewright.dialects.simt.wgmma import StMatrixOp, WgmmaCommitOp, WgmmaFenceOp, WgmmaOp, WgmmaRegsOp, WgmmaWaitOp
 from tilewright.lowering.simt_to_cuda.structured import place
 from tilewright.lowering.simt_to_cuda.writer import Write, Writer
 from tilewright.passes.core import error_at
@@ -181,6 +181,21 @@ def _wgmma(w: Writer, op: WgmmaOp) -> None:
     w.line(f"{name}<{op.pitch}, {trans}>({first}, {', '.join(operands)});")
 
 
+def _wgmma_regs(w: Writer, op: WgmmaRegsOp) -> None:
+    if op.tile.n not in _WIDTHS:
+        raise error_at(op, f"simt.wgmma.regs: expected n to be one of {', '.join(map(str, _WIDTHS))}, got {op.tile.n}")
+    assert isinstance(op.rhs.type, SharedType)
+    address = f"tw_shared_address({w.name(op.rhs)} + {w.name(op.rhs_index)})"
+    layout = _LAYOUTS[op.rhs.type.swizzle.data]
+    right = f"tw_wgmma_operand<{op.lbo.value.data}, {op.sbo.value.data}, {layout}>({address})"
+    left, first = (
+        f"&{w.name(regs)}" + "".join(f"[{w.name(i)}]" for i in indices)
+        for regs, indices in ((op.lhs, op.lhs_indices), (op.acc, op.indices))
+    )
+    row, column = op.steps
+    w.line(f"tw_wgmma_tf32_regs_n{op.tile.n}<{row}, {column}>({first}, {left}, {right});")
+
+
 def _stmatrix(w: Writer, op: StMatrixOp) -> None:
     source = w.name(op.regs) + "".join(f"[{w.name(i)}]" for i in op.indices)
     trans = "true" if op.trans is not None else "false"
@@ -208,6 +223,7 @@ HOPPER: dict[type[Operation], Write] = {
     WgmmaCommitOp: _wgmma_commit,
     WgmmaFenceOp: _wgmma_fence,
     WgmmaOp: _wgmma,
+    WgmmaRegsOp: _wgmma_regs,
     WgmmaWaitOp: _wgmma_wait,
 }
 """Each op that sm_90a brings; a source with one of them has `tilewright_hopper.cuh` in front."""

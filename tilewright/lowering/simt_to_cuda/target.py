@@ -16,7 +16,7 @@ from tilewright.diagnostics import TilewrightError
 from tilewright.dialects.simt.roles import RolesOp
 from tilewright.dialects.simt.structure import KernelOp
 from tilewright.dialects.simt.types import GlobalType, SharedType, TmapType
-from tilewright.dialects.simt.wgmma import WgmmaOp
+from tilewright.dialects.simt.wgmma import WgmmaOp, WgmmaRegsOp
 from tilewright.lowering.simt_to_cuda.hopper import HOPPER
 from tilewright.lowering.simt_to_cuda.names import kernel_symbol
 from tilewright.lowering.simt_to_cuda.structured import SHARED
@@ -74,7 +74,7 @@ class CudaTarget(Target):
         """The intrinsics, with NVIDIA's headers for 16-bit floats where kernels use them, and the shared memory."""
         used = {type(type_) for kernel in kernels for _, type_ in scalar_types(kernel)}
         parts = [f"#define {macro}" for type_, macro in _MACROS.items() if type_ in used]
-        if any(isinstance(op, WgmmaOp) for kernel in kernels for op in kernel.walk()):
+        if any(isinstance(op, WgmmaOp | WgmmaRegsOp) for kernel in kernels for op in kernel.walk()):
             parts.append("#define TW_MATRIX_INSTRUCTIONS")
         parts.append(intrinsics_header())
         arrays = [t for kernel in kernels for t in shared_memory_types(kernel)]

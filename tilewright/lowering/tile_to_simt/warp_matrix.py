@@ -3,7 +3,8 @@
 A warp has 16 x 16 blocks of its rows of the left operand and 16 x 16 blocks of its columns of the right one in
 registers, a step of 16 along the sum at a time, and multiplies each with each. `ldmatrix x4` brings a block as four
 8 x 8 matrices; rows of shared memory are 8 elements along whichever dim the operand is contiguous, and `trans` turns
-them where that is not the sum.
+them where that is not the sum. Of f32, read as tf32, a step is 8 along the sum, and a matrix 8 x 4; `ldmatrix` turns
+none of them, so operands that are not contiguous along the sum are loaded element by element.
 """
 
 from __future__ import annotations
@@ -11,28 +12,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, f32
+from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from tilewright.dialects.simt.matrix import LdmatrixOp, MmaSyncOp
-from tilewright.dialects.simt.memory import RegsAllocOp, RegsLoadOp, RegsStoreOp
+from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, RegsLoadOp, RegsStoreOp
 from tilewright.dialects.simt.types import regs_type
 from tilewright.dialects.tile.compute import MmaOp
 from tilewright.dialects.tile.types import AnyDistribution, BufType, Factor, buffer_type, merged
 from tilewright.lowering.tile_to_simt.builder import I32, Builder
 from tilewright.lowering.tile_to_simt.channels import WARP, panel_of
 from tilewright.lowering.tile_to_simt.elements import thread_digit
-from tilewright.lowering.tile_to_simt.state import Kernel, Slot, distribution, element_type
-from tilewright.passes.choose_mma import product_dims
+from tilewright.lowering.tile_to_simt.state import Kernel, Slot, distribution, element_bytes, element_type
+from tilewright.passes.choose_mma import STEP, has_instruction, product_dims
 from tilewright.passes.core import error_at
 
 BLOCK = 16
-"""Rows, columns and depth of a block of an operand."""
+"""Rows or columns of a block of an operand."""
 MATRIX = 8
-"""Rows and columns of a matrix of `ldmatrix`."""
-FRAGMENT = 8
-"""Registers that a lane has of a block."""
-SHAPE = "m16n8k16"
+"""Rows of a matrix of `ldmatrix`."""
+ROW_BYTES = 16
+"""Bytes of each of these rows."""
+SHAPES = {2: "m16n8k16", 4: "m16n8k8"}
+"""By bytes of an element."""
 
 
 def lower_mma_sync(kernel: Kernel, op: MmaOp) -> None:
@@ -42,8 +44,8 @@ def lower_mma_sync(kernel: Kernel, op: MmaOp) -> None:
     if dims is None or lhs is None or rhs is None:
         raise error_at(op, "tile.mma: inst mma.sync takes its operands from swizzled shared memory; run choose-mma")
     left, right = buffer_type(op.lhs), buffer_type(op.rhs)
-    if not isinstance(left.element, BFloat16Type | Float16Type):
-        raise error_at(op, f"tile.mma: inst mma.sync takes bf16 or f16, got {left.element}")
+    if not has_instruction(left.element, op.precision):
+        raise error_at(op, f"tile.mma: inst mma.sync takes bf16, f16 or with precision tf32 f32, got {left.element}")
     m, n, k = dims
     rows, columns, depth = (op.sizes[d] or 0 for d in (m, n, k))
     acc_dims = op.operand_dims[2]
@@ -51,16 +53,18 @@ def lower_mma_sync(kernel: Kernel, op: MmaOp) -> None:
     down = _blocks(builder, op, spread[acc_dims.index(m)], rows, (Factor(8, 4),))
     across = _blocks(builder, op, spread[acc_dims.index(n)], columns, (Factor(2, 0), Factor(4, 1)))
     element = element_type(left.element)
-    a = builder.add(RegsAllocOp(regs_type([down.count, FRAGMENT], element))).results[0]
-    b = builder.add(RegsAllocOp(regs_type([across.count, FRAGMENT], element))).results[0]
+    step_depth = STEP // element_bytes(left.element)
+    fragment = BLOCK * step_depth // WARP
+    a = builder.add(RegsAllocOp(regs_type([down.count, fragment], element))).results[0]
+    b = builder.add(RegsAllocOp(regs_type([across.count, fragment], element))).results[0]
     a.name_hint, b.name_hint = "a", "b"
     zero = builder.constant(0, I32)
 
     def times(value: SSAValue, by: int) -> SSAValue:
         return builder.mul_int(value, builder.constant(by, I32))
 
-    with builder.unroll(depth // BLOCK) as s:
-        step = times(s, BLOCK)
+    with builder.unroll(depth // step_depth) as s:
+        step = times(s, step_depth)
         with builder.unroll(down.count) as i:
             place = down.place(builder, i)
             _load(kernel, lhs, left, op.operand_dims[0].index(k), place, step, a, i, k_first=False)
@@ -72,7 +76,9 @@ def lower_mma_sync(kernel: Kernel, op: MmaOp) -> None:
             indices = {m: times(i, 2), n: column}
             c = [indices.get(d, zero) for d in acc_dims]
             axes = acc_dims.index(m), acc_dims.index(n)
-            _multiply(kernel, (a, [i, zero]), (b, [j, times(half, 4)]), kernel.values[op.acc], c, axes)
+            b_place = [j, times(half, fragment // 2)]
+            shape = SHAPES[element_bytes(left.element)]
+            _multiply(kernel, shape, (a, [i, zero]), (b, b_place), kernel.values[op.acc], c, axes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +128,7 @@ def _load(
     *,
     k_first: bool,
 ) -> None:
-    """A 16 x 16 block of an operand, from place `own` in its rows or columns and `k` in the sum, into `regs[block]`.
+    """A block of an operand, from place `own` in its rows or columns and `k` in the sum, into `regs[block]`.
 
     The four matrices come in the order in which `mma.sync` wants the registers: of the left operand along its rows
     first, of the right one (two fragments of 8 columns) along the sum first.
@@ -131,16 +137,22 @@ def _load(
     layout, span, rows, panels = panel_of(type_)
     lane = builder.mod_unsigned(builder.tid(), builder.constant(WARP, I32))
 
-    def bit(stride: int) -> SSAValue:
+    def bit(stride: int, weight: int) -> SSAValue:
         digit = builder.mod_unsigned(
             builder.div_unsigned(lane, builder.constant(stride, I32)), builder.constant(2, I32)
         )
-        return builder.mul_int(digit, builder.constant(MATRIX, I32))
+        return builder.mul_int(digit, builder.constant(weight, I32))
 
+    along_k = layout.along.data == k_dim
+    size = element_bytes(type_.element)
+    if not along_k and size != 2:
+        _load_elements(kernel, slot, type_, own, k, regs, block, k_first=k_first)
+        return
     # Lanes 8 q to 8 q + 7 name the rows of matrix q.
     row = builder.mod_unsigned(lane, builder.constant(MATRIX, I32))
-    own_half, k_half = (bit(2 * MATRIX), bit(MATRIX)) if k_first else (bit(MATRIX), bit(2 * MATRIX))
-    along_k = layout.along.data == k_dim
+    chunk = ROW_BYTES // size
+    own_bit, k_bit = (2 * MATRIX, MATRIX) if k_first else (MATRIX, 2 * MATRIX)
+    own_half, k_half = bit(own_bit, MATRIX), bit(k_bit, chunk)
     along, across = (k_half, own_half) if along_k else (own_half, k_half)
     along_start, across_start = (k, own) if along_k else (own, k)
     line = builder.add_int(builder.add_int(across, row), across_start)
@@ -155,8 +167,43 @@ def _load(
     builder.add(LdmatrixOp(slot.array, place, regs, [block, builder.constant(0, I32)], 4, not along_k))
 
 
+def _load_elements(
+    kernel: Kernel,
+    slot: Slot,
+    type_: BufType,
+    own: SSAValue,
+    k: SSAValue,
+    regs: SSAValue,
+    block: SSAValue,
+    *,
+    k_first: bool,
+) -> None:
+    """The same for elements of 32 bits that are contiguous along the operand's own dim: lane 4 g + t has places g and
+    g + 8 of it, at t and t + 4 along the sum."""
+    builder = kernel.builder
+    _, span, rows, _ = panel_of(type_)
+    lane = builder.mod_unsigned(builder.tid(), builder.constant(WARP, I32))
+    group = builder.div_unsigned(lane, builder.constant(4, I32))
+    inside = builder.mod_unsigned(lane, builder.constant(4, I32))
+
+    def times(value: SSAValue, by: int) -> SSAValue:
+        return builder.mul_int(value, builder.constant(by, I32))
+
+    with builder.unroll(2) as x, builder.unroll(2) as y:
+        # Registers run along the sum first in the right operand, along its rows first in the left one.
+        own_half, k_half = (x, y) if k_first else (y, x)
+        place = builder.add_int(builder.add_int(own, times(own_half, MATRIX)), group)
+        line = builder.add_int(builder.add_int(k, times(k_half, 4)), inside)
+        panel = builder.div_unsigned(place, builder.constant(span, I32))
+        column = builder.mod_unsigned(place, builder.constant(span, I32))
+        at = builder.add_int(times(panel, rows * span), builder.add_int(times(line, span), column))
+        number = builder.add_int(times(x, 2), y)
+        builder.add(LoadOp(slot.array, builder.add_int(slot.first, at), regs, [block, number]))
+
+
 def _multiply(
     kernel: Kernel,
+    shape: str,
     a: tuple[SSAValue, list[SSAValue]],
     b: tuple[SSAValue, list[SSAValue]],
     acc: SSAValue,
@@ -178,5 +225,5 @@ def _multiply(
             builder.add(RegsStoreOp(value, *target))
 
     each(load=True)
-    builder.add(MmaSyncOp(SHAPE, *a, *b, c, [builder.constant(0, I32)]))
+    builder.add(MmaSyncOp(shape, *a, *b, c, [builder.constant(0, I32)]))
     each(load=False)

@@ -27,6 +27,9 @@ from tilewright.runtime.reference.combining import Accumulator
 from tilewright.runtime.reference.contraction import contract
 from tilewright.runtime.reference.scalar_errors import evaluate_bounded
 
+TF32_LOSS = 2.0**-10
+"""Of a factor in f32 what the 13 lowest bits of its fraction come to at most."""
+SMALLEST_NORMAL = 2.0**-126
 BLOCK_ELEMENTS = 1 << 20
 """Points of the iteration space that are computed at once: tens of MB with the arrays of a body's values."""
 
@@ -42,6 +45,8 @@ def evaluate_generic(
     element_type = op.result.type.element_type
     # What is read at computed positions becomes an operand that runs along the iteration dims it depends on.
     operands, maps = read_accesses(op, operands, sizes, symbols)
+    if op.precision is not None:
+        operands = [_as_tf32(x) for x in operands]
     if op.is_contraction:
         found = contract(maps, op.out_map, operands, sizes, element_type)
         if found is not None:
@@ -138,6 +143,13 @@ def read_accesses(
             read, error = np.where(inside, read, np.asarray(fill).astype(read.dtype)), np.where(inside, error, 0.0)
         found[position], maps[position] = Bounded(read, error), dims
     return found, maps
+
+
+def _as_tf32(x: Bounded) -> Bounded:
+    """A factor as `precision tf32` lets it be read: without bits of its fraction, and zero below the normal numbers."""
+    size = np.abs(x.value)
+    moved = np.where(np.isfinite(size) & (size > 0), TF32_LOSS * size + SMALLEST_NORMAL, 0.0)
+    return Bounded(x.value, x.error + moved)
 
 
 def _outside(

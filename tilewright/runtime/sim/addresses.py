@@ -20,12 +20,12 @@ from tilewright.dialects.simt.mbarriers import MbarArriveOp, MbarExpectOp, MbarW
 from tilewright.dialects.simt.memory import LoadOp, StoreOp
 from tilewright.dialects.simt.structure import KernelOp
 from tilewright.dialects.simt.tma import TmaLoadOp, TmaStoreOp
-from tilewright.dialects.simt.wgmma import StMatrixOp, WgmmaOp
+from tilewright.dialects.simt.wgmma import StMatrixOp, WgmmaOp, WgmmaRegsOp
 from tilewright.runtime.numerics import Array
 from tilewright.runtime.sim.report import Site
 from tilewright.runtime.sim.state import State, Step
 
-PLACED = (MbarArriveOp, MbarExpectOp, MbarWaitOp, StMatrixOp, TmaLoadOp, TmaStoreOp, WgmmaOp)
+PLACED = (MbarArriveOp, MbarExpectOp, MbarWaitOp, StMatrixOp, TmaLoadOp, TmaStoreOp, WgmmaOp, WgmmaRegsOp)
 """Ops of sm_90a whose i32 operands say where."""
 
 _EXACT: dict[type[Operation], Callable[[Array, Array], Array]] = {

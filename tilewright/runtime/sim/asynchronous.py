@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.simt.mbarriers import NamedBarrierOp
 from tilewright.dialects.simt.structure import KernelOp
-from tilewright.dialects.simt.wgmma import WgmmaOp
+from tilewright.dialects.simt.wgmma import WgmmaOp, WgmmaRegsOp
 from tilewright.runtime.sim.addresses import PLACED, report_control
 from tilewright.runtime.sim.clusters import cluster_table
 from tilewright.runtime.sim.compiler import Compiled, CompileFn, Compiler, around
@@ -57,5 +57,6 @@ def needs_machine(kernel: KernelOp) -> bool:
 
 
 def accumulators(kernel: KernelOp) -> set[SSAValue]:
-    """The register arrays that matrix instructions add to."""
-    return {op.acc for op in kernel.walk() if isinstance(op, WgmmaOp)}
+    """The register arrays that matrix instructions add to, or read while they run."""
+    found = {op.acc for op in kernel.walk() if isinstance(op, WgmmaOp | WgmmaRegsOp)}
+    return found | {op.lhs for op in kernel.walk() if isinstance(op, WgmmaRegsOp)}

@@ -21,7 +21,7 @@ from tilewright.dialects.simt.roles import ElectOp, RolesOp
 from tilewright.dialects.simt.structure import KernelOp, UnrollOp
 from tilewright.dialects.simt.tma import TmaLoadOp, TmaStoreOp
 from tilewright.dialects.simt.types import GlobalType, TmapType
-from tilewright.dialects.simt.wgmma import WgmmaOp
+from tilewright.dialects.simt.wgmma import WgmmaOp, WgmmaRegsOp
 from tilewright.runtime.scalar_ops import SCALAR_OPS, quiet
 from tilewright.runtime.sim.compiler import Level
 from tilewright.runtime.sim.launch import compile_kernel, scalar_arguments
@@ -102,7 +102,7 @@ class _Walk:
             in_global = isinstance(op.memory.type, GlobalType)
             self.lanes += lanes * (op.width.value.data * element + (request if in_global else 0.0))
             return
-        if isinstance(op, WgmmaOp):
+        if isinstance(op, WgmmaOp | WgmmaRegsOp):
             tile = op.tile
             self.fixed += executions * MATRIX
             self.lanes += lanes / WARPGROUP * tile.m * tile.n * tile.k * MULTIPLICATION

@@ -21,7 +21,7 @@ from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, RegsLoadOp, Reg
 from tilewright.dialects.simt.structure import UnrollOp
 from tilewright.dialects.simt.sync import ShuffleOp
 from tilewright.dialects.simt.types import RegsType
-from tilewright.dialects.simt.wgmma import WgmmaOp, WgmmaWaitOp
+from tilewright.dialects.simt.wgmma import WgmmaOp, WgmmaRegsOp, WgmmaWaitOp
 from tilewright.runtime.numerics import Array
 from tilewright.runtime.scalar_ops import SCALAR_OPS, carrier_dtype, quiet
 from tilewright.runtime.sim.compiler import Compiled, CompileFn, Compiler, Loop
@@ -279,7 +279,7 @@ def register_uses(op: Operation) -> list[RegisterUse]:
 def _writes(op: Operation, regs: SSAValue) -> bool:
     for inner in op.walk():
         # Matrix instructions of warpgroups write when they are waited for.
-        if isinstance(inner, WgmmaOp | WgmmaWaitOp):
+        if isinstance(inner, WgmmaOp | WgmmaRegsOp | WgmmaWaitOp):
             return True
         if any(use.writes and use.regs is regs for use in register_uses(inner)):
             return True

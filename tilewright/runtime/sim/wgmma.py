@@ -17,12 +17,20 @@ from tilewright.dialects.location import location_of
 from tilewright.dialects.roles import WARPGROUP
 from tilewright.dialects.simt.memory import SharedOp
 from tilewright.dialects.simt.types import SharedType
-from tilewright.dialects.simt.wgmma import WgmmaCommitOp, WgmmaFenceOp, WgmmaOp, WgmmaWaitOp
+from tilewright.dialects.simt.wgmma import (
+    LEFT_REGISTERS,
+    WgmmaCommitOp,
+    WgmmaFenceOp,
+    WgmmaOp,
+    WgmmaRegsOp,
+    WgmmaWaitOp,
+)
 from tilewright.runtime.numerics import Array, storage_dtype
 from tilewright.runtime.sim.clocks import WARPS_OF_GROUP, Unit
 from tilewright.runtime.sim.compiler import Compiled, CompileFn, Compiler, nothing
 from tilewright.runtime.sim.groups import Groups
 from tilewright.runtime.sim.machine import CHUNK, Machine
+from tilewright.runtime.sim.matrices import as_tf32
 from tilewright.runtime.sim.operands import Operand, make_operand
 from tilewright.runtime.sim.registers import RegisterAccess, register_access
 from tilewright.runtime.sim.report import Site
@@ -37,10 +45,11 @@ that is busy, which was up to a hundred times slower."""
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """A `simt.wgmma` of the kernel."""
+    """A `simt.wgmma` or `simt.wgmma.regs` of the kernel."""
 
     site: Site
-    lhs: Operand
+    lhs: Operand | None
+    """None where the left operand is in registers."""
     rhs: Operand
     lhs_offset: int
     rhs_offset: int
@@ -50,13 +59,15 @@ class Instruction:
     """Bytes of an element."""
     acc: int
     """Slot of the accumulators."""
-    pitch: int
-    """Registers from one row of accumulators to the next."""
+    steps: tuple[int, int]
+    """Registers from one row of accumulators to the next, and from one column to the next."""
     first: RegisterAccess
     """The first accumulator."""
     columns: int
     """n of the instruction."""
     smem_chunks: int
+    left: RegisterAccess | None = None
+    """The first register of a left operand in registers."""
 
     def starts(self, state: State, offset: int, index: int, live: Array) -> Array:
         """The start address in chunks for each warpgroup, (blocks, warpgroups or 1)."""
@@ -86,11 +97,15 @@ class Started:
     row: int
     """The first register."""
     lhs: Array
-    """Chunk numbers in shared memory of all blocks, (blocks, warpgroups or 1, ...)."""
+    """Chunk numbers in shared memory of all blocks, (blocks, warpgroups or 1, ...); none of an operand in registers."""
     rhs: Array
     read: tuple[Array, Array] | None
     """What the operands were as it started, when that is kept."""
     units: list[Unit]
+    left: Array | None = None
+    """A left operand that was in registers: (blocks, warpgroups, 64, 8)."""
+    left_row: int = 0
+    """Its first register."""
 
 
 def compile_wgmma(compiler: Compiler, op: WgmmaOp) -> Compiled:
@@ -117,13 +132,46 @@ def compile_wgmma(compiler: Compiler, op: WgmmaOp) -> Compiled:
         compiler.slot(op.rhs_index),
         sizes[0],
         compiler.slot(op.acc),
-        op.pitch,
+        (op.pitch, 1),
         register_access(compiler, op, op.acc, op.indices),
         shape.n,
         compiler.kernel.smem.value.data // CHUNK,
     )
+    return _starter(compiler, op, instruction)
+
+
+def compile_wgmma_regs(compiler: Compiler, op: WgmmaRegsOp) -> Compiled:
+    """`simt.wgmma.regs`."""
+    array = op.rhs
+    assert isinstance(array.type, SharedType)
+    if not isinstance(array.owner, SharedOp):
+        raise TilewrightError("expected shared memory made by simt.shared", location_of(op))
+    element, offsets = array.type.element, (op.lbo.value.data, op.sbo.value.data)
+    size = storage_dtype(element).itemsize
+    index = compiler.slot(op.rhs_index)
+    instruction = Instruction(
+        compiler.site(op),
+        None,
+        make_operand(element, size, op.tile.n, op.tile.k, "k", offsets, array.type.swizzle.data),
+        0,
+        array.owner.offset.value.data,
+        index,
+        index,
+        size,
+        compiler.slot(op.acc),
+        op.steps,
+        register_access(compiler, op, op.acc, op.indices),
+        op.tile.n,
+        compiler.kernel.smem.value.data // CHUNK,
+        register_access(compiler, op, op.lhs, op.lhs_indices),
+    )
+    return _starter(compiler, op, instruction)
+
+
+def _starter(compiler: Compiler, op: WgmmaOp | WgmmaRegsOp, instruction: Instruction) -> Compiled:
     checks = compiler.checks
     shadow = compiler.shadows[op.acc]
+    left_shadow = compiler.shadows[op.lhs] if isinstance(op, WgmmaRegsOp) else None
 
     def run(state: State) -> None:
         machine = state.machine
@@ -139,7 +187,7 @@ def compile_wgmma(compiler: Compiler, op: WgmmaOp) -> Compiled:
             return
         state.matrix.open.append(started)
         if checks:
-            _check(state, machine, started, active, shadow)
+            _check(state, machine, started, active, shadow, left_shadow)
 
     return Compiled(run, False)
 
@@ -151,6 +199,9 @@ def _start(state: State, machine: Machine, instruction: Instruction, live: Array
         (instruction.lhs, instruction.lhs_offset, instruction.lhs_index),
         (instruction.rhs, instruction.rhs_offset, instruction.rhs_index),
     ):
+        if operand is None:
+            places.append(np.zeros((state.blocks, 1, 0, 0), np.int64))
+            continue
         found = operand.places(instruction.starts(state, offset, index, live))
         if int(found.min()) < 0 or int(found.max()) >= instruction.smem_chunks:
             message = "an operand of a matrix instruction is outside the block's shared memory"
@@ -167,6 +218,9 @@ def _start(state: State, machine: Machine, instruction: Instruction, live: Array
         read = chunks[lhs], chunks[rhs]
     row = instruction.first.place(state).base
     started = Started(site, live, instruction, row, lhs, rhs, read, [])
+    if instruction.left is not None:
+        started.left_row = instruction.left.place(state).base
+        started.left = _left_operand(state.env[instruction.left.slot], started.left_row)
     clocks = machine.clocks
     if clocks is not None:
         first_warp = state.first_thread // WARPGROUP * WARPS_OF_GROUP
@@ -185,13 +239,35 @@ def _start(state: State, machine: Machine, instruction: Instruction, live: Array
     return started
 
 
+def _left_operand(storage: Array, first: int) -> Array:
+    """A of an instruction from the registers of its threads, (blocks, warpgroups, 64, 8): lane 4 g + t of warp w holds
+    row 16 w + g + 8 i, k = t + 4 j in register 2 j + i."""
+    blocks, threads = storage.shape[1:]
+    parts = storage[first : first + LEFT_REGISTERS].reshape(2, 2, blocks, threads // WARPGROUP, 4, 8, 4)
+    parts = parts.transpose(2, 3, 4, 1, 5, 0, 6)  # block, group, w, i, g, j, t
+    return as_tf32(parts.reshape(blocks, threads // WARPGROUP, ROWS, 8))
+
+
 def accumulator_registers(instruction: Instruction, row: int) -> Array:
     """The registers of an instruction, (2, n / 4)."""
-    return row + np.arange(2)[:, None] * instruction.pitch + np.arange(instruction.columns // 4)
+    down, across = instruction.steps
+    return row + np.arange(2)[:, None] * down + np.arange(instruction.columns // 4) * across
 
 
-def _check(state: State, machine: Machine, started: Started, active: Array, shadow: int) -> None:
+def _check(
+    state: State, machine: Machine, started: Started, active: Array, shadow: int, left_shadow: int | None
+) -> None:
     instruction = started.instruction
+    if instruction.left is not None and left_shadow is not None:
+        numbers = started.left_row + np.arange(LEFT_REGISTERS)
+        missing = (~state.env[left_shadow][numbers]).any(0) & state.active()
+        state.fault("uninitialised-register", started.site, missing, "an operand is read before it is written")
+        if instruction.left.slot in state.touched:
+            message = "an operand has been touched since the last simt.wgmma.fence"
+            state.fault("wgmma", started.site, state.active(), message)
+        if instruction.left.slot not in state.flying:
+            state.flying[instruction.left.slot] = np.zeros(state.env[instruction.left.slot].shape[0], np.bool_)
+        state.flying[instruction.left.slot][numbers] = True
     partial = active.any(-1, keepdims=True) & ~active
     whole = partial.reshape(state.blocks, state.threads)
     state.fault("barrier-divergence", started.site, whole, "a matrix instruction without all of its warpgroup")
@@ -267,6 +343,8 @@ def _release(state: State, matrix: Groups, named: list[int]) -> None:
             assert isinstance(item, Started)
             if item.instruction.acc == slot:
                 flying[accumulator_registers(item.instruction, item.row)] = True
+            elif item.instruction.left is not None and item.instruction.left.slot == slot:
+                flying[item.left_row + np.arange(LEFT_REGISTERS)] = True
 
 
 def _execute(state: State, machine: Machine, items: list[Started], lanes: Array) -> None:
@@ -285,7 +363,7 @@ def _execute(state: State, machine: Machine, items: list[Started], lanes: Array)
                     item.site.location,
                 )
             left, right = _read(machine, item, now)
-            lhs.append(item.instruction.lhs.values(left))
+            lhs.append(left if item.instruction.lhs is None else item.instruction.lhs.values(left))
             rhs.append(item.instruction.rhs.values(right))
         if not now.any():
             continue
@@ -310,6 +388,11 @@ def _product(a: Array, b: Array) -> Array:
 
 
 def _read(machine: Machine, item: Started, now: Array) -> tuple[Array, Array]:
+    found = _read_shared(machine, item, now)
+    return found if item.left is None else (item.left, found[1])
+
+
+def _read_shared(machine: Machine, item: Started, now: Array) -> tuple[Array, Array]:
     chunks = machine.chunks()
     if item.read is None:
         return chunks[item.lhs], chunks[item.rhs]
@@ -335,9 +418,10 @@ def _accumulate(state: State, item: Started, product: Array, now: Array) -> None
     parts = product.reshape(blocks, groups, 4, 2, 8, columns // 8, 4, 2)
     parts = parts.transpose(3, 5, 7, 0, 1, 2, 4, 6)  # i, j, c, block, group, w, l, q
     where = None if now.all() else np.repeat(now, WARPGROUP, axis=1)
+    down, across = item.instruction.steps
     for i in range(2):
-        first = item.row + i * item.instruction.pitch
-        to = storage[first : first + columns // 4]
+        first = item.row + i * down
+        to = storage[first : first + columns // 4 * across : across]
         add = parts[i].reshape(columns // 4, blocks, threads)
         if where is None:
             np.add(to, add, out=to)
@@ -374,5 +458,6 @@ def wgmma_table() -> dict[type[Operation], CompileFn]:
         WgmmaCommitOp: compile_commit,
         WgmmaFenceOp: compile_fence,
         WgmmaOp: compile_wgmma,
+        WgmmaRegsOp: compile_wgmma_regs,
         WgmmaWaitOp: compile_wait,
     }

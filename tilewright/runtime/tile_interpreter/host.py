@@ -95,7 +95,9 @@ class _Call:
     def alloc(self, op: AllocOp) -> None:
         """Scratch."""
         shape = self.shape(op.res)
-        self.memory[op.res] = self.fresh(op.res, op.memory_dims)
+        dims, order = op.memory_dims, op.order
+        lying = self.fresh(op.res, [dims[d] for d in order])
+        self.memory[op.res] = lying.transpose([order.index(d) for d in range(len(order))])
         self.values[op.res] = self.memory[op.res][(*(slice(n) for n in shape), ...)]
         self.bases[op.res] = SCRATCH_BASE
 

@@ -234,6 +234,8 @@ def run_mma(frame: Frame, op: MmaOp) -> None:
         in_iteration(frame.read(op, value), dims, sizes).astype(dtype)
         for value, dims in zip((op.lhs, op.rhs), op.operand_dims, strict=False)
     )
+    if on_matrix and op.precision is not None:
+        lhs, rhs = (_without_low_bits(x) for x in (lhs, rhs))
     buffer: Array = frame.env[op.acc] if runs_on else frame.read(op, op.acc)
     acc = in_iteration(buffer, op.operand_dims[2], sizes)
     _expect_view(op, acc, buffer)
@@ -249,6 +251,12 @@ def run_mma(frame: Frame, op: MmaOp) -> None:
     for position in product(*(range(sizes[d]) for d in op.reduced_dims)):
         at = dict(zip(op.reduced_dims, position, strict=True))
         acc[...] = step(_slice(lhs, at), _slice(rhs, at), acc)
+
+
+def _without_low_bits(x: Array) -> Array:
+    """Values of f32 as matrix instructions read tf32: without the 13 lowest bits of the fraction."""
+    bits = x.astype(np.float32).view(np.uint32) & np.uint32(0xFFFFE000)
+    return bits.view(np.float32).astype(x.dtype)
 
 
 def _product(lhs: Array, rhs: Array, summed: Sequence[int]) -> Array:

@@ -114,3 +114,11 @@ host.func @main(%x: tensor<?xf32, #sym.dims<N>>) -> () {
   }
   }
 }
+
+// -----
+
+sym.symbol @N
+host.func @main() -> () {
+  // expected-error@+1 {{expected rows along a dim below 1, got 1}}
+  %t = host.alloc along 1 pitch 8 : tensor<?xf32, #sym.dims<N>>
+}

@@ -17,12 +17,14 @@ host.func @main(%x: tensor<?x?xf32, #sym.dims<M, N>>, %v: f32) -> (tensor<?xf32,
   // CHECK-NEXT: %out1 = host.output 1 : tensor<f32>
   // CHECK-NEXT: host.guard N <= 65536 else "N: expected \22at most\22 65536"
   // CHECK-NEXT: %t = host.alloc : tensor<?x4xf16, #sym.dims<M, 4>>
+  // CHECK-NEXT: host.alloc along 0 pitch 8 : tensor<?x4xf32, #sym.dims<M, 4>>
   host.bind %x strides [x_s0, x_s1] base x_base
   %out0 = host.output 0 : tensor<?xf32, #sym.dims<M>>
   host.bind %out0 strides [out0_s0] base out0_base
   %out1 = host.output 1 : tensor<f32>
   host.guard N <= 65536 else "N: expected \"at most\" 65536"
   %t = host.alloc : tensor<?x4xf16, #sym.dims<M, 4>>
+  %columns = host.alloc along 0 pitch 8 : tensor<?x4xf32, #sym.dims<M, 4>>
   // CHECK-NEXT: host.launch @free(%x, %t, %v)
   // CHECK-NEXT: host.launch @planned(%t, %out0) grid [M*(N ceildiv 4)] index_width 32 assumes [x_s1 == 1, x_base mod 16 == 0] attributes {variant = "vector32"}
   host.launch @free(%x, %t, %v)

@@ -495,3 +495,38 @@ func.func @case(%a: tensor<?xf32, #sym.dims<M>>) {
   }
   func.return
 }
+
+// -----
+
+func.func @case(%a: tensor<4x4xf32>) {
+  // expected-error@+1 {{expected precision to be one of tf32, got bf16}}
+  %r = lin.matmul %a, %a precision bf16 : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @case(%a: tensor<4x4xf16>) {
+  // expected-error@+1 {{precision tf32: expected f32 operands, got f16}}
+  %r = lin.matmul %a, %a precision tf32 : tensor<4x4xf16>, tensor<4x4xf16> -> tensor<4x4xf16>
+  func.return
+}
+
+// -----
+
+func.func @case(%a: tensor<2x4x4xi32>) {
+  // expected-error@+1 {{precision tf32: expected f32 operands, got i32}}
+  %r = lin.batch_matmul %a, %a precision tf32 : tensor<2x4x4xi32>, tensor<2x4x4xi32> -> tensor<2x4x4xi32>
+  func.return
+}
+
+// -----
+
+func.func @case(%a: tensor<4x4xf32>) {
+  // expected-error@+1 {{precision tf32: expected a contraction that sums products in f32}}
+  %r = lin.generic (i, j) ins(%a[i, j] : tensor<4x4xf32>) out[i] combine sum precision tf32 : tensor<4xf32> {
+  ^bb0(%x: f32):
+    lin.yield %x : f32
+  }
+  func.return
+}

@@ -54,6 +54,8 @@ func.func @operands(%s: f32, %t: tensor<f32>, %u: tensor<?x1xf32, #sym.dims<M, 1
 // CHECK: lin.reduce min %m axes [0] {note = "least"} : tensor<?x?xf32, #sym.dims<M, K>> -> tensor<?xf32, #sym.dims<K>>
 // CHECK: %c = lin.matmul %m, %b : tensor<?x?xf32, #sym.dims<M, K>>, tensor<?x?xf32, #sym.dims<K, N>> -> tensor<?x?xf32, #sym.dims<M, N>>
 // CHECK: lin.batch_matmul %p, %q : tensor<?x4x?xbf16, #sym.dims<M, 4, K>>, tensor<?x?x8xbf16, #sym.dims<M, K, 8>> -> tensor<?x4x8xf32, #sym.dims<M, 4, 8>>
+// CHECK: lin.matmul %m, %b precision tf32 {note = "cut"} : tensor<?x?xf32, #sym.dims<M, K>>, tensor<?x?xf32, #sym.dims<K, N>> -> tensor<?x?xf32, #sym.dims<M, N>>
+// CHECK: lin.generic (d0, d1, d2) ins(%m[d0, d2] : {{.*}}, %b[d2, d1] : {{.*}}) out[d0, d1] combine sum precision tf32 : tensor<?x?xf32, #sym.dims<M, N>>
 // CHECK: %y = lin.softmax %c axis 1 : tensor<?x?xf32, #sym.dims<M, N>> -> tensor<?x?xf32, #sym.dims<M, N>>
 // CHECK: %t = lin.transpose %y perm [1, 0] : tensor<?x?xf32, #sym.dims<M, N>> -> tensor<?x?xf32, #sym.dims<N, M>>
 // CHECK: lin.cast %t : tensor<?x?xf32, #sym.dims<N, M>> -> tensor<?x?xf16, #sym.dims<N, M>>
@@ -72,6 +74,12 @@ func.func @named(%a: !A, %b: !B, %row: tensor<?xf32, #sym.dims<K>>, %s: f32, %p:
   %r3 = lin.reduce min %m axes [0] {note = "least"} : !A -> tensor<?xf32, #sym.dims<K>>
   %c = lin.matmul %m, %b : !A, !B -> !C
   %d = lin.batch_matmul %p, %q : tensor<?x4x?xbf16, #sym.dims<M, 4, K>>, tensor<?x?x8xbf16, #sym.dims<M, K, 8>> -> tensor<?x4x8xf32, #sym.dims<M, 4, 8>>
+  %c1 = lin.matmul %m, %b precision tf32 {note = "cut"} : !A, !B -> !C
+  %c2 = lin.generic (i, j, k) ins(%m[i, k] : !A, %b[k, j] : !B) out[i, j] combine sum precision tf32 : !C {
+  ^bb0(%x: f32, %y: f32):
+    %z = arith.mulf %x, %y : f32
+    lin.yield %z : f32
+  }
   %y = lin.softmax %c axis 1 : !C -> !C
   %t = lin.transpose %y perm [1, 0] : !C -> tensor<?x?xf32, #sym.dims<N, M>>
   %h = lin.cast %t : tensor<?x?xf32, #sym.dims<N, M>> -> tensor<?x?xf16, #sym.dims<N, M>>

@@ -428,3 +428,102 @@ simt.kernel @k() threads 32 smem 4096 grid [1] {
 "tile.roles"() <{names = ["a b"], bounds = [#builtin.int<0>, #builtin.int<1>], registers = [#builtin.int<0>]}> ({
 ^bb0:
 }) : () -> ()
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f32>) threads 128 smem 65536 grid [1] params [] {
+  %zero = arith.constant 0 : i32
+  %a = simt.regs.alloc : !simt.regs<[4], bf16>
+  %b = simt.shared at 0 : !simt.smem<[128, 32], f32, swizzle 128>
+  %acc = simt.regs.alloc : !simt.regs<[2, 32], f32>
+  // expected-error@+1 {{expected f32 operands, got bf16 and f32}}
+  simt.wgmma.regs m64n128k8 %a[%zero], %b[%zero] k lbo 16 sbo 1024 into %acc[%zero, %zero]
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f32>) threads 128 smem 65536 grid [1] params [] {
+  %zero = arith.constant 0 : i32
+  %a = simt.regs.alloc : !simt.regs<[4], f32>
+  %b = simt.shared at 0 : !simt.smem<[128, 32], f16, swizzle 64>
+  %acc = simt.regs.alloc : !simt.regs<[2, 32], f32>
+  // expected-error@+1 {{expected f32 operands, got f32 and f16}}
+  simt.wgmma.regs m64n128k8 %a[%zero], %b[%zero] k lbo 16 sbo 1024 into %acc[%zero, %zero]
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f32>) threads 128 smem 65536 grid [1] params [] {
+  %zero = arith.constant 0 : i32
+  %a = simt.regs.alloc : !simt.regs<[4], f32>
+  %b = simt.shared at 0 : !simt.smem<[128, 32], f32, swizzle 128>
+  %acc = simt.regs.alloc : !simt.regs<[2, 32], f32>
+  // expected-error@+1 {{expected shape m64n<8 to 256 in steps of 8>k8, got m64n128k16}}
+  simt.wgmma.regs m64n128k16 %a[%zero], %b[%zero] k lbo 16 sbo 1024 into %acc[%zero, %zero]
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f32>) threads 128 smem 65536 grid [1] params [] {
+  %zero = arith.constant 0 : i32
+  %a = simt.regs.alloc : !simt.regs<[4], f32>
+  %b = simt.shared at 0 : !simt.smem<[128, 32], f32, swizzle 128>
+  %acc = simt.regs.alloc : !simt.regs<[2, 32], f32>
+  // expected-error@+1 {{expected shape m64n<8 to 256 in steps of 8>k8, got m64n12k8}}
+  simt.wgmma.regs m64n12k8 %a[%zero], %b[%zero] k lbo 16 sbo 1024 into %acc[%zero, %zero]
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f32>) threads 128 smem 65536 grid [1] params [] {
+  %zero = arith.constant 0 : i32
+  %a = simt.regs.alloc : !simt.regs<[4], f32>
+  %b = simt.shared at 0 : !simt.smem<[128, 32], f32, swizzle 128>
+  %acc = simt.regs.alloc : !simt.regs<[2, 32], f32>
+  // expected-error@+1 {{expected a shape such as m64n256k8}}
+  simt.wgmma.regs m32n128k8 %a[%zero], %b[%zero] k lbo 16 sbo 1024 into %acc[%zero, %zero]
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f32>) threads 128 smem 65536 grid [1] params [] {
+  %zero = arith.constant 0 : i32
+  %a = simt.regs.alloc : !simt.regs<[4], f32>
+  %b = simt.shared at 0 : !simt.smem<[128, 32], f32>
+  %acc = simt.regs.alloc : !simt.regs<[2, 32], f32>
+  // expected-error@+1 {{expected a swizzled shared array, got}}
+  simt.wgmma.regs m64n128k8 %a[%zero], %b[%zero] k lbo 16 sbo 1024 into %acc[%zero, %zero]
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f32>) threads 128 smem 65536 grid [1] params [] {
+  %zero = arith.constant 0 : i32
+  %a = simt.regs.alloc : !simt.regs<[4], f32>
+  %b = simt.shared at 0 : !simt.smem<[128, 32], f32, swizzle 128>
+  %acc = simt.regs.alloc : !simt.regs<[2, 32], f32>
+  // expected-error@+1 {{byte offsets are multiples of 16 below 2^18, got 8}}
+  simt.wgmma.regs m64n128k8 %a[%zero], %b[%zero] k lbo 8 sbo 1024 into %acc[%zero, %zero]
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f32>) threads 128 smem 65536 grid [1] params [] {
+  %zero = arith.constant 0 : i32
+  %a = simt.regs.alloc : !simt.regs<[2], f32>
+  %b = simt.shared at 0 : !simt.smem<[128, 32], f32, swizzle 128>
+  %acc = simt.regs.alloc : !simt.regs<[2, 32], f32>
+  // expected-error@+1 {{expected 4 registers of A, got}}
+  simt.wgmma.regs m64n128k8 %a[%zero], %b[%zero] k lbo 16 sbo 1024 into %acc[%zero, %zero]
+}
+
+// -----
+
+simt.kernel @k(%p: !simt.global<f32>) threads 128 smem 65536 grid [1] params [] {
+  %zero = arith.constant 0 : i32
+  %a = simt.regs.alloc : !simt.regs<[4], f32>
+  %b = simt.shared at 0 : !simt.smem<[128, 32], f32, swizzle 128>
+  %acc = simt.regs.alloc : !simt.regs<[2, 16], f32>
+  // expected-error@+1 {{expected 64 f32 accumulators, got}}
+  simt.wgmma.regs m64n128k8 %a[%zero], %b[%zero] k lbo 16 sbo 1024 into %acc[%zero, %zero]
+}

@@ -14,6 +14,9 @@ simt.kernel @hopper(%t: !simt.tmap<[64, 64], bf16>, %p: !simt.global<bf16>) thre
   %bar = simt.mbar at 40960 : !simt.mbar<2>
   %acc = simt.regs.alloc : !simt.regs<[2, 32], f32>
   %out = simt.regs.alloc : !simt.regs<[2, 8], bf16>
+  %w = simt.shared at 16384 : !simt.smem<[128, 32], f32, swizzle 128>
+  %turned = simt.regs.alloc : !simt.regs<[32, 2], f32>
+  %left = simt.regs.alloc : !simt.regs<[4, 4], f32>
   // CHECK: simt.elect block {
   // CHECK-NEXT: simt.mbar.init %bar arrivals 8
   // CHECK-NEXT: simt.fence mbarrier_init
@@ -27,6 +30,8 @@ simt.kernel @hopper(%t: !simt.tmap<[64, 64], bf16>, %p: !simt.global<bf16>) thre
   // CHECK-NEXT: simt.mbar.wait %bar[%zero] parity %zero
   // CHECK-NEXT: simt.wgmma.fence
   // CHECK-NEXT: simt.wgmma m64n128k16 %s[%zero] k lbo 16 sbo 1024, %s[%zero] mn lbo 8192 sbo 1024 into %acc[%zero, %zero]
+  // CHECK-NEXT: simt.wgmma.regs m64n128k8 %left[%zero, %zero], %w[%zero] k lbo 16 sbo 1024 into %acc[%zero, %zero]
+  // CHECK-NEXT: simt.wgmma.regs m64n128k8 %left[%zero, %zero], %w[%zero] k lbo 16 sbo 1024 into %turned[%zero, %zero] turned
   // CHECK-NEXT: simt.wgmma.commit
   // CHECK-NEXT: simt.wgmma.wait 1
   // CHECK-NEXT: simt.wgmma.wait 0 of %acc
@@ -54,6 +59,8 @@ simt.kernel @hopper(%t: !simt.tmap<[64, 64], bf16>, %p: !simt.global<bf16>) thre
       simt.mbar.wait %bar[%zero] parity %zero
       simt.wgmma.fence
       simt.wgmma m64n128k16 %s[%zero] k lbo 16 sbo 1024, %s[%zero] mn lbo 8192 sbo 1024 into %acc[%zero, %zero]
+      simt.wgmma.regs m64n128k8 %left[%zero, %zero], %w[%zero] k lbo 16 sbo 1024 into %acc[%zero, %zero]
+      simt.wgmma.regs m64n128k8 %left[%zero, %zero], %w[%zero] k lbo 16 sbo 1024 into %turned[%zero, %zero] turned
       simt.wgmma.commit
       simt.wgmma.wait 1
       simt.wgmma.wait 0 of %acc

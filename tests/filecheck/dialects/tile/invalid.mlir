@@ -518,6 +518,24 @@ tile.kernel @k(%x: !tile.buf<[8, 4], f32, global>) grid (%i) = [1] {
 
 // -----
 
+tile.kernel @k(%x: !tile.buf<[8, 4], f32, global>) grid (%i) = [1] {
+  %f = tile.alloc : !tile.buf<[8, 4], f32, fragment>
+  %c = tile.alloc : !tile.buf<[8, 8], f32, fragment>
+  // expected-error@+1 {{expected precision to be one of tf32, got tf16}}
+  tile.mma (d0, d1, d2) %f[d0, d2], %f[d1, d2] into %c[d0, d1] precision tf16
+}
+
+// -----
+
+tile.kernel @k(%x: !tile.buf<[8, 4], f32, global>) grid (%i) = [1] {
+  %f = tile.alloc : !tile.buf<[8, 4], i32, fragment>
+  %c = tile.alloc : !tile.buf<[8, 8], i32, fragment>
+  // expected-error@+1 {{tile.mma: precision tf32: expected f32 sums, got i32}}
+  tile.mma (d0, d1, d2) %f[d0, d2], %f[d1, d2] into %c[d0, d1] precision tf32
+}
+
+// -----
+
 sym.symbol @M
 tile.kernel @k(%x: !tile.buf<[M], f32, global>) grid (%i) = [1] {
   %f = tile.alloc : !tile.buf<[8], f32, fragment>

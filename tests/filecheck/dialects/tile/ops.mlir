@@ -72,11 +72,13 @@ tile.kernel @loops() grid (%i) = [1] {
   }
   // CHECK: tile.mma (d0, d1, d2) %a[d0, d2], %b[d2, d1] into %c[d0, d1] inst fma
   // CHECK: tile.mma (d0, d1, d2) %a[d0, d2], %b[d2, d1] into %c[d0, d1]{{$}}
+  // CHECK: tile.mma (d0, d1, d2) %a[d0, d2], %b[d2, d1] into %c[d0, d1] precision tf32 inst fma
   %a = tile.alloc : !tile.buf<[8, 4], bf16, fragment>
   %b = tile.alloc : !tile.buf<[4, 16], bf16, fragment>
   %c = tile.alloc : !tile.buf<[8, 16], f32, fragment>
   tile.mma (i, j, k) %a[i, k], %b[k, j] into %c[i, j] inst fma
   tile.mma (i, j, k) %a[i, k], %b[k, j] into %c[i, j]
+  tile.mma (i, j, k) %a[i, k], %b[k, j] into %c[i, j] precision tf32 inst fma
 }
 
 // Rank 0, and an empty grid of dims.
