@@ -124,7 +124,7 @@ def _families() -> Iterator[Family]:
             )
     for name, case in CASES.items():
         yield of_module(name, lambda c=case: build_module(c.build()))
-    for name in ("batched", "wide_result"):
+    for name in ("batched", "wide_result", "row_sums", "column_max"):
         yield of_module(f"warps_{name}", lambda p=PRODUCTS[name]: build_module(p.build()))
     for make, what in ((of_module, "warps"), (of_warpgroups, "groups")):
         yield make(f"{what}_tf32", lambda p=TF32_PRODUCTS["right_across"]: build_module(p.build()))

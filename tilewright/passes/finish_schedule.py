@@ -68,17 +68,10 @@ class FinishSchedulePass(TilewrightPass):
 
     def _give_scratch(self, op: ReduceOp, kernel: KernelOp) -> None:
         """Shared memory for one partial result a warp and target element, when warps must exchange them."""
-        distribution = buf(op.source).distribution
-        if op.scratch is not None or distribution is None:
+        count = 0 if op.scratch is not None else exchanged_elements(op)
+        if not count:
             return
-        warps = 1
-        for entry, size, d in zip(distribution, buf(op.source).sizes, op.source_map, strict=True):
-            for digit in entry.factors(size) if d in op.reduced_dims else ():
-                warps *= max(1, digit.count * digit.stride // max(digit.stride, WARP))
-        if warps == 1:
-            return
-        target = buf(op.target)
-        alloc = AllocOp(buf_type([warps * target.count], target.element, "shared", strided([1])))
+        alloc = AllocOp(buf_type([count], buf(op.target).element, "shared", strided([1])))
         alloc.res.name_hint = "scratch"
         alloc.location = op.location
         first = kernel.body.block.first_op
@@ -98,6 +91,19 @@ class FinishSchedulePass(TilewrightPass):
         block.insert_op_before(new, op)
         op.detach()
         op.erase()
+
+
+def exchanged_elements(op: ReduceOp) -> int:
+    """Elements of shared memory through which warps exchange partial results of a reduction: one a warp that takes part
+    and target element; 0 where one warp has all, or threads are not chosen yet."""
+    source = buf(op.source)
+    warps = 1
+    for entry, size, d in zip(
+        source.distribution or (), source.sizes, op.source_map, strict=source.distribution is not None
+    ):
+        for digit in entry.factors(size) if d in op.reduced_dims else ():
+            warps *= max(1, digit.count * digit.stride // max(digit.stride, WARP))
+    return 0 if warps == 1 else warps * buf(op.target).count
 
 
 def row_major(sizes: tuple[int, ...]) -> list[int]:

@@ -24,9 +24,10 @@ from tilewright.passes.remarks import remark
 class FuseGroupsPass(TilewrightPass):
     """Wraps every generic into a `lin.group`, and joins those that one kernel can compute.
 
-    A contraction takes the elementwise users of its result; reductions take the generics over the same rows that feed
-    them or use them; elementwise generics over the same dims join. A value used outside its group becomes a result of
-    the group. In a group all generics number their dims alike: parallel dims (or rows) first, then the reduced ones.
+    A contraction takes the elementwise users of its result, and reductions of its rows or columns unless what they
+    reduce is read again with what they leave; reductions take the generics over the same rows that feed them or use
+    them; elementwise generics over the same dims join. A value used outside its group becomes a result of the group.
+    In a group all generics number their dims alike: parallel dims (or rows) first, then the reduced ones.
     Relies on fuse-elementwise for what can be one body.
     """
 
@@ -95,7 +96,9 @@ def _build_group(group: Group, replaced: dict[SSAValue, SSAValue]) -> tuple[Grou
                 scope[value] = block.insert_arg(outer.type, len(block.args))
                 scope[value].name_hint = value.name_hint
             operands.append(scope[value])
-        copy = renumber(member, number, operands)
+        # A member that lacks dims of the group has the others in the group's order.
+        own = {n: rank for rank, n in enumerate(sorted(number.values()))}
+        copy = renumber(member, {d: own[n] for d, n in number.items()}, operands)
         block.add_op(copy)
         scope[member.result] = copy.result
     kept = [member for member in group.members if _used_outside(member.result, inside)]

@@ -3,7 +3,8 @@
 A group is one of three kinds. In each, a value that one member computes and another reads stays with the thread block
 that computed it, because both walk the same parallel dims:
 
-- `contraction`: one contraction, and elementwise generics over the dims of its result (its epilogue);
+- `contraction`: one contraction, and elementwise generics over the dims of its result (its epilogue); reductions of
+what these make, over its rows, its columns or both, and elementwise generics over what a reduction leaves;
 - `rows`: reductions over the same rows and the same columns, and elementwise generics over the rows, or over rows and
 columns;
 - `elementwise`: elementwise generics over the same dims.
@@ -14,8 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from xdsl.dialects.builtin import AnyFloat, f32, i32
 from xdsl.ir import Operation, OpResult, SSAValue
 
+from tilewright.dialects.lin.combine import Combine
 from tilewright.dialects.lin.generic import GenericOp
 from tilewright.dialects.sym import Expr
 from tilewright.passes.effects import is_pure
@@ -95,24 +98,45 @@ def try_group(members: Sequence[GenericOp]) -> Group | str:
                 dims.unite((i, d), (producer, members[producer].out_map[r]))
     contractions = [i for i, member in enumerate(members) if member.is_contraction]
     reductions = [i for i, member in enumerate(members) if member.combine_attr is not None and i not in contractions]
-    if contractions and (reductions or len(contractions) > 1):
-        return "a contraction shares a kernel with no other reduction"
+    if len(contractions) > 1 or (contractions and reductions and reductions[0] < contractions[0]):
+        return "a contraction shares a kernel with no other contraction, nor with a reduction before it"
     if contractions:
-        return _contraction_group(members, dims, contractions[0], position)
+        return _contraction_group(members, dims, contractions[0], reductions, position)
     if reductions:
         return _rows_group(members, dims, reductions)
     return _elementwise_group(members, dims)
 
 
 def _contraction_group(
-    members: Sequence[GenericOp], dims: _Dims, anchor: int, position: dict[SSAValue, int]
+    members: Sequence[GenericOp],
+    dims: _Dims,
+    anchor: int,
+    reductions: Sequence[int],
+    position: dict[SSAValue, int],
 ) -> Group | str:
     contraction = members[anchor]
     if any(value in position for value in contraction.ins):
         return "a contraction's operand comes from its own kernel"
     parallel = dims.roots(anchor, contraction.out_map)
-    for i in range(len(members)):
-        if i != anchor and sorted(dims.all_roots(i)) != sorted(parallel):
+    if reductions:
+        why = _unfit_reduction(members, dims, anchor, reductions)
+        if why is not None:
+            return why
+    kept = [sorted(dims.roots(i, members[i].out_map)) for i in reductions]
+    # Where a member's value is: None for one of the whole tile, else the dims that its reduction kept.
+    homes: dict[int, list[Member] | None] = {anchor: None}
+    for i, member in enumerate(members):
+        if i == anchor:
+            continue
+        roots = sorted(dims.all_roots(i))
+        read = [homes[position[v]] for v in member.ins if v in position and position[v] in homes]
+        if roots == sorted(parallel):
+            if any(home is not None for home in read):
+                return "a reduction of the contraction's result is read where that result is made"
+            homes[i] = sorted(dims.roots(i, member.out_map)) if i in reductions else None
+        elif roots in kept and all(home == roots for home in read):
+            homes[i] = roots
+        else:
             return "a generic walks other dims than the contraction's result"
     order = parallel + dims.roots(anchor, contraction.reduction_dims)
     if len(set(order)) != len(order):
@@ -120,6 +144,32 @@ def _contraction_group(
     # The contraction comes first: what the epilogue computes apart from it needs no earlier place.
     ranks = sorted(range(len(members)), key=lambda i: (i != anchor, i))
     return _numbered("contraction", members, dims, order, ranks)
+
+
+def combines_exactly(generic: GenericOp) -> bool:
+    """Whether partial results of a reducing generic may be combined later: nothing is rounded to less than f32."""
+    element = generic.result.type.element_type
+    return element in (f32, i32) or (generic.combine in (Combine.MAX, Combine.MIN) and isinstance(element, AnyFloat))
+
+
+def _unfit_reduction(members: Sequence[GenericOp], dims: _Dims, anchor: int, reductions: Sequence[int]) -> str | None:
+    """Why the kernel of a contraction cannot reduce tiles of its result; None if it can."""
+    contraction = members[anchor]
+    left, right = ({d for d in m if d is not None} for m in contraction.operand_maps)
+    rows = [d for d in contraction.out_map if d in left and d not in right]
+    columns = [d for d in contraction.out_map if d in right and d not in left]
+    # Tiles run along the last rows and columns: of other dims each tile has one element, so nothing is saved.
+    tiled = set(dims.roots(anchor, [*rows[-1:], *columns[-1:]]))
+    parallel = sorted(dims.roots(anchor, contraction.out_map))
+    for i in reductions:
+        member = members[i]
+        if sorted(dims.all_roots(i)) != parallel:
+            return "a reduction walks other dims than the contraction's result"
+        if tiled.isdisjoint(dims.roots(i, member.reduction_dims)):
+            return "a reduction leaves the rows and columns of the contraction's tiles"
+        if not (combines_exactly(contraction) and combines_exactly(member)):
+            return "a contraction and a reduction that share a kernel combine in f32 or i32, or take a max or min"
+    return None
 
 
 def _rows_group(members: Sequence[GenericOp], dims: _Dims, reductions: Sequence[int]) -> Group | str:
@@ -242,6 +292,9 @@ class Plan:
             group = try_group(self._generics(union))
             if isinstance(group, Group) and self._in_a_cycle(union):
                 group = "a value goes through another kernel in between"
+            reduces = isinstance(group, Group) and group.kind == "contraction" and op.combine_attr is not None
+            if reduces and not op.is_contraction and self._read_again(i, set(union)):
+                group = "what it reduces is read again with its result: a kernel over rows holds both"
             if isinstance(group, str):
                 self.refusals.append((op, group))
                 continue
@@ -249,6 +302,21 @@ class Plan:
                 self.members.pop(self.unit[index], None)
                 self.unit[index] = union[0]
             self.members[union[0]] = union
+
+    def _read_again(self, reduction: int, union: set[int]) -> bool:
+        """Whether something that needs the reduction also reads what the reduction reads, or another value of its
+        group: then the value goes through memory anyway, and a kernel over rows reads it once for both."""
+        pending, seen = list(self.graph.needed_by[reduction]), set[int]()
+        inside = union - {reduction}
+        while pending:
+            user = pending.pop()
+            if user in seen:
+                continue
+            seen.add(user)
+            if isinstance(self.graph.ops[user], GenericOp) and not inside.isdisjoint(self.graph.needs[user]):
+                return True
+            pending.extend(self.graph.needed_by[user])
+        return False
 
     def _in_a_cycle(self, union: Sequence[int]) -> bool:
         """Whether something outside `union` both needs one of it and is needed by one of it, through whole groups."""

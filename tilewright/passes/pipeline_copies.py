@@ -20,14 +20,15 @@ from tilewright.dialects.tile.channels import (
     ReleaseOp,
     channel_type,
 )
-from tilewright.dialects.tile.compute import MmaOp
+from tilewright.dialects.tile.compute import MmaOp, ReduceOp
 from tilewright.dialects.tile.copies import ASYNC_BYTES, CopyOp
 from tilewright.dialects.tile.structure import AllocOp, ForOp, KernelOp
 from tilewright.dialects.tile.types import buf_type, distributed
-from tilewright.passes.allocate_shared import dense_bytes, shared_limit
+from tilewright.passes.allocate_shared import ALIGNMENT, dense_bytes, shared_limit
 from tilewright.passes.choose_mma import left_in_registers, only_fill, unmapped
 from tilewright.passes.core import TilewrightPass, error_at
 from tilewright.passes.element_size import bytes_of
+from tilewright.passes.finish_schedule import exchanged_elements
 from tilewright.passes.remarks import remark
 from tilewright.passes.tile_analysis import KernelScopes, buf, kernels_of
 from tilewright.passes.vectorise import provable_width, set_widths, widen
@@ -294,13 +295,17 @@ def _load(copy: CopyOp, held: SSAValue, loop: ForOp, at: SSAValue) -> list[Opera
 
 
 def _room(kernel: KernelOp) -> int:
-    """Bytes of shared memory that other channels leave."""
+    """Bytes of shared memory that other channels leave, and reductions that warps share."""
     others = sum(
         dense_bytes(part) * o.type.stages.data
         for o in kernel.walk()
         if isinstance(o, ChannelOp)
         for part in o.type.parts
     )
+    for op in kernel.walk():
+        if isinstance(op, ReduceOp):
+            size = exchanged_elements(op) * bytes_of(buf(op.target).element)
+            others += -(-size // ALIGNMENT) * ALIGNMENT
     arch = "" if kernel.arch is None else kernel.arch.data
     return shared_limit(arch) - SPARE_BYTES - others
 

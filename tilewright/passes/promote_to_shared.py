@@ -68,9 +68,11 @@ def is_mma_operand(fragment: SSAValue) -> bool:
 
 
 def result_fast_dim(kernel: KernelOp, dims: IterationDims, scopes: KernelScopes) -> int | None:
-    """The iteration dim along which the first stored tile is contiguous in global memory."""
+    """The iteration dim along which the first stored tile is contiguous in global memory; behind a product that of a
+    whole tile, not of what a reduction leaves."""
+    least = max((buf(o.acc).count for o in kernel.walk() if isinstance(o, MmaOp)), default=0)
     for copy in copies(kernel):
-        if copy.spaces == ("fragment", "global"):
+        if copy.spaces == ("fragment", "global") and copy.tile_type.count >= least:
             d = contiguous_dim(copy, scopes)
             if d is not None:
                 return dims.dims[copy.source][d]

@@ -18,7 +18,7 @@ from tilewright.dialects.tile.channels import (
     ReleaseOp,
     channel_type,
 )
-from tilewright.dialects.tile.compute import MapOp, MmaOp
+from tilewright.dialects.tile.compute import MapOp, MmaOp, ReduceOp
 from tilewright.dialects.tile.copies import CopyOp, FillOp
 from tilewright.dialects.tile.structure import AllocOp, ForOp, KernelOp
 from tilewright.dialects.tile.types import BufType, SwizzledLayout, buf_type
@@ -47,7 +47,8 @@ class StageResultsPass(TilewrightPass):
     columns alone (a bias) is loaded before the product where registers suffice. A store
     of 16-bit results goes through a channel of two slots, written by matrix stores, from which tensor maps store it,
     or where they cannot the threads, side by side. What follows a product of warps is cut into panels of rows, 16 of
-    each warp, and stored from registers. Relies on `choose-mma`; an epilogue that reduces is left whole.
+    each warp, and stored from registers. A reduction of what is cut combines panel by panel into a fragment that is
+    filled before the loop and used after it. Relies on `choose-mma`.
     """
 
     name = "stage-results"
@@ -125,7 +126,7 @@ class StageResultsPass(TilewrightPass):
         if size % min(width, size):
             return f"{size} columns are no multiple of {width}"
         for op in tail:
-            if not isinstance(op, AllocOp | ApplyOp | CopyOp | FillOp | MapOp):
+            if not isinstance(op, AllocOp | ApplyOp | CopyOp | FillOp | MapOp | ReduceOp):
                 return f"it has {op.name}"
             buffers = [op.res] if isinstance(op, AllocOp) else list(op.operands) if isinstance(op, CopyOp) else []
             if any(isinstance(v.type, BufType) and v.type.space.data == "shared" for v in buffers):
@@ -157,8 +158,11 @@ class _Cut:
         moved: list[Operation] = []
         block = self.kernel.body.block
         stores: list[CopyOp] = []
+        around, after = self._around()
+        for op in after:
+            op.detach()
         for op in self.tail:
-            if isinstance(op, ApplyOp):
+            if isinstance(op, ApplyOp) or op in around or op in after:
                 continue  # index arithmetic stays in front of the loop
             moved.append(op)
             if isinstance(op, AllocOp):
@@ -171,18 +175,63 @@ class _Cut:
             else:
                 for operand in op.operands:
                     self._slice(operand, body, panel, values)
-                body.add_op(op.clone(dict(values)))
+                made = op.clone(dict(values))
+                if isinstance(op, ReduceOp):
+                    self._limit(op, made, body, panel)
+                body.add_op(made)
         size = self._size(self.mma.acc)
         loop = ForOp(0, size, self.width, Region(body), unroll=size // self.width)
         for new in loop.walk():
             new.location = self.mma.location
         block.add_op(loop)
+        block.add_ops(after)
         for op in reversed(moved):
             op.detach()
             op.erase(safe_erase=False)
         remark(loop, StageResultsPass.name, f"{size // self.width} panels of {self.width} {self.what}")
         for store in stores:
             self._stage(store)
+
+    def _around(self) -> tuple[list[Operation], list[Operation]]:
+        """What stands in front of the loop, and behind it: the fragments into which reductions combine what is cut, and
+        all that needs these."""
+        into = {op.target for op in self.tail if isinstance(op, ReduceOp) and self._reduces(op)}
+        before: list[Operation] = []
+        after: list[Operation] = []
+        late = set(into)
+        for op in self.tail:
+            made = op.res if isinstance(op, AllocOp) else op.target if isinstance(op, FillOp | ReduceOp) else None
+            if made in into:
+                if not isinstance(op, ReduceOp):
+                    before.append(op)
+            elif isinstance(op, CopyOp | MapOp | ReduceOp) and any(v in late for v in op.operands):
+                after.append(op)
+                late.update(op.outputs if isinstance(op, MapOp) else [op.target])
+        # What only these need comes with them: buffers, and what is loaded for them.
+        outside = set[Operation](after)
+        for op in reversed([o for o in self.tail if o not in before and o not in outside]):
+            if isinstance(op, AllocOp | FillOp | CopyOp):
+                made = op.res if isinstance(op, AllocOp) else op.target
+                users = {use.operation for use in made.uses if use.operation is not op}
+                held = not isinstance(made.type, BufType) or made.type.space.data != "fragment"
+                if not held and users and users <= outside:
+                    outside.add(op)
+        return before, [op for op in self.tail if op in outside]
+
+    def _reduces(self, op: ReduceOp) -> bool:
+        """Whether the dim that is cut is one of those that go."""
+        own = zip(self.dims.dims[op.source], op.source_map, strict=True)
+        return any(kind == self.columns and d in op.reduced_dims for kind, d in own)
+
+    def _limit(self, op: ReduceOp, made: Operation, body: Block, panel: SSAValue) -> None:
+        """Of the limit along the dim that is cut, what is left at the panel."""
+        own = dict(zip(op.source_map, self.dims.dims[op.source], strict=True))
+        first = 2
+        for number, d in enumerate(op.valid_limits):
+            if own[d] == self.columns:
+                left = ApplyOp(Expr.symbol("n") - Expr.symbol("p"), {"n": op.limits[number], "p": panel})
+                body.add_op(left)
+                made.operands[first + number] = left.result
 
     def _axes(self, value: SSAValue) -> list[int]:
         return [axis for axis, d in enumerate(self.dims.dims.get(value, ())) if d == self.columns]
@@ -241,7 +290,7 @@ class _Cut:
         why = unmapped(store, scopes)
         size = bytes_of(tile.element)
         last = tile.rank - 1
-        one_matrix = tile.rank >= 2 and tile.count == tile.sizes[-2] * tile.sizes[-1]
+        one_matrix = tile.rank >= 2 and tile.sizes[-2] > 1 and tile.count == tile.sizes[-2] * tile.sizes[-1]
         if size != 2 or not one_matrix or tile.sizes[last] * size != SWIZZLE:
             remark(
                 store, StageResultsPass.name, f"stored from registers: no panel of {SWIZZLE} bytes of 16-bit elements"

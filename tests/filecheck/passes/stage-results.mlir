@@ -11,7 +11,7 @@
 // REMARK: remark: [stage-results] stored through shared memory, by the threads: a stride of S may be no multiple of 16 bytes
 // REMARK: remark: [stage-results] stored through shared memory, by the threads: a row of S may be no multiple of 16 bytes
 // REMARK: remark: [stage-results] stored from registers: no panel of 128 bytes of 16-bit elements
-// REMARK: remark: [stage-results] the epilogue is left whole: it has tile.reduce
+// REMARK: remark: [stage-results] 2 panels of 64 columns
 // REMARK: remark: [stage-results] the epilogue is left whole: it has shared buffers
 // REMARK: remark: [stage-results] the epilogue is left whole: it has a map with limits
 
@@ -147,27 +147,50 @@ tile.kernel @wide(%a: !tile.buf<[M, K], bf16, global, #tile.strided<[K, 1]>>, %b
   tile.copy %acc to %c[%m, %n] bounds [clip, clip]
 }
 
-// What reduces along the columns is left whole, as are shared buffers and limits.
+// What is left of rows is combined panel by panel, in a fragment that stands before the loop and is stored after it; what
+// is left of columns is done with each panel. Limits along the columns count from the panel on.
 // CHECK-LABEL: tile.kernel @reduced
-// CHECK-NOT: tile.slice
-tile.kernel @reduced(%a: !tile.buf<[M, K], bf16, global, #tile.strided<[K, 1]>>, %b: !tile.buf<[K, N], bf16, global, #tile.strided<[N, 1]>>, %c: !tile.buf<[M], f32, global, #tile.strided<[1]>>) grid (%i, %j) = [M ceildiv 64, N ceildiv 64] threads 128 arch sm_90a assumes [base mod 16 == 0] bases [base, base, base] {
+// CHECK: %n1 = sym.apply N - n where n = %n
+// CHECK-NEXT: %m1 = sym.apply M - m where m = %m
+// CHECK-NEXT: %r = tile.alloc : !tile.buf<[1, 64], f32, fragment>
+// CHECK-NEXT: tile.fill %r with 0.000000e+00 : f32
+// CHECK-NEXT: tile.for %panel = 0 to 128 step 64 unroll 2 {
+// CHECK: %[[PART:.*]] = tile.slice %acc[%{{.*}}, %panel] : !tile.buf<[64, 64], f32, fragment>
+// CHECK-NEXT: %[[LEFT:.*]] = sym.apply n - p where n = %n1, p = %panel
+// CHECK-NEXT: tile.reduce sum (d0, d1) %[[PART]][d0, d1] into %r[0, d0] valid(d1 < %[[LEFT]])
+// CHECK-NEXT: %s = tile.alloc : !tile.buf<[1, 64], f32, fragment>
+// CHECK-NEXT: tile.fill %s with 0xff800000 : f32
+// CHECK-NEXT: tile.reduce max (d0, d1) %[[PART]][d0, d1] into %s[0, d1] valid(d0 < %m1)
+// CHECK-NEXT: %[[AT:.*]] = sym.apply o + p where o = %n, p = %panel
+// CHECK-NEXT: tile.copy %s to %d[%i, %[[AT]]] bounds [clip, clip]
+// CHECK-NEXT: }
+// CHECK-NEXT: tile.copy %r to %c[%j, %m] bounds [clip, clip]
+// CHECK-NEXT: }
+tile.kernel @reduced(%a: !tile.buf<[M, K], bf16, global, #tile.strided<[K, 1]>>, %b: !tile.buf<[K, N], bf16, global, #tile.strided<[N, 1]>>, %c: !tile.buf<[N ceildiv 128, M], f32, global, #tile.strided<[M, 1]>>, %d: !tile.buf<[M ceildiv 64, N], f32, global, #tile.strided<[N, 1]>>) grid (%i, %j) = [M ceildiv 64, N ceildiv 128] threads 128 arch sm_90a assumes [base mod 16 == 0] bases [base, base, base, base] {
   %m = sym.apply 64*i where i = %i
-  %n = sym.apply 64*j where j = %j
-  %acc = tile.alloc : !tile.buf<[64, 64], f32, fragment>
+  %n = sym.apply 128*j where j = %j
+  %acc = tile.alloc : !tile.buf<[64, 128], f32, fragment>
   tile.fill %acc with 0.0 : f32
   tile.for %k = 0 to K step 64 {
     %sa = tile.alloc : !tile.buf<[64, 64], bf16, shared, #tile.swizzled<128, 1>>
     tile.copy %a[%m, %k] to %sa bounds [clip, clip] other 0.0 : bf16
-    %sb = tile.alloc : !tile.buf<[64, 64], bf16, shared, #tile.swizzled<128, 1>>
+    %sb = tile.alloc : !tile.buf<[64, 128], bf16, shared, #tile.swizzled<128, 1>>
     tile.copy %b[%k, %n] to %sb bounds [clip, clip] other 0.0 : bf16
     tile.mma (d0, d1, d2) %sa[d0, d2], %sb[d2, d1] into %acc[d0, d1] inst wgmma
   }
-  %r = tile.alloc : !tile.buf<[64], f32, fragment>
+  %n1 = sym.apply N - n where n = %n
+  %m1 = sym.apply M - m where m = %m
+  %r = tile.alloc : !tile.buf<[1, 64], f32, fragment>
   tile.fill %r with 0.0 : f32
-  tile.reduce sum (d0, d1) %acc[d0, d1] into %r[d0]
-  tile.copy %r to %c[%m] bounds [clip]
+  tile.reduce sum (d0, d1) %acc[d0, d1] into %r[0, d0] valid(d1 < %n1)
+  %s = tile.alloc : !tile.buf<[1, 128], f32, fragment>
+  tile.fill %s with 0xff800000 : f32
+  tile.reduce max (d0, d1) %acc[d0, d1] into %s[0, d1] valid(d0 < %m1)
+  tile.copy %r to %c[%j, %m] bounds [clip, clip]
+  tile.copy %s to %d[%i, %n] bounds [clip, clip]
 }
 
+// What has shared buffers or maps with limits is left whole.
 tile.kernel @through_shared(%a: !tile.buf<[M, K], bf16, global, #tile.strided<[K, 1]>>, %b: !tile.buf<[K, N], bf16, global, #tile.strided<[N, 1]>>, %c: !tile.buf<[M, N], bf16, global, #tile.strided<[N, 1]>>) grid (%i, %j) = [M ceildiv 64, N ceildiv 64] threads 128 arch sm_90a assumes [base mod 16 == 0] bases [base, base, base] {
   %m = sym.apply 64*i where i = %i
   %n = sym.apply 64*j where j = %j

@@ -43,6 +43,26 @@ def two_results() -> Sequence[Tensor]:
     return [product, tw.relu(product + half(M, 1))]
 
 
+def row_sums() -> Tensor:
+    return tw.sum(tw.relu(tw.matmul(half(M, K), half(K, N)) + half(N)), 1)
+
+
+def column_max() -> Tensor:
+    return tw.max(tw.matmul(half(M, K), half(K, N)) + half(M, 1), 0)
+
+
+def result_and_reductions() -> Sequence[Tensor]:
+    """The result, what is left of its rows with something behind it, and of its columns."""
+    result = tw.relu(tw.matmul(half(M, K), half(K, N)) + half(N))
+    return [result, tw.sum(result, 1) * half(M), tw.max(tw.cast(result, "float32"), 0)]
+
+
+def reduced_batches() -> Sequence[Tensor]:
+    """Rows of a batch, columns of all of it, and all elements."""
+    product = tw.cast(tw.batch_matmul(half(B, M, K), half(B, K, N)), "float32")
+    return [tw.sum(product * product, 2), tw.sum(product, (0, 1)), tw.max(product, (0, 1, 2))]
+
+
 def half(*sizes: Size | int) -> Tensor:
     """An argument of bf16."""
     return take(*sizes, dtype="bfloat16")
@@ -81,6 +101,10 @@ PRODUCTS: dict[str, Product] = {
     "two_panels": Product(bias_gelu, PRODUCT, (64, 128, 64)),
     "two_groups": Product(bias_gelu, PRODUCT, (128, 128, 64)),
     "deep": Product(einsum("ik,jk->ij", (M, K), (N, K)), PRODUCT, (64, 64, 128)),
+    "row_sums": Product(row_sums, PRODUCT, (64, 128, 64)),
+    "column_max": Product(column_max, PRODUCT, (128, 64, 64)),
+    "result_and_reductions": Product(result_and_reductions, PRODUCT, (64, 128, 64)),
+    "reduced_batches": Product(reduced_batches, BATCH, (1, 64, 64, 64)),
     "narrow": Product(einsum("ki,kj->ij", (K, M), (K, N)), EIGHTHS, (64, 256, 16)),
 }
 

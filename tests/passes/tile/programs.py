@@ -40,6 +40,16 @@ def batched_bias_relu() -> Tensor:
     return tw.relu(tw.matmul(take(B, M, K), take(K, N)) + take(N))
 
 
+def matmul_row_sums() -> Tensor:
+    return tw.sum(tw.relu(tw.matmul(take(M, K), take(K, N)) + take(N)), 1) * 0.5
+
+
+def matmul_reductions() -> Sequence[Tensor]:
+    """Over rows, over columns, and over all: the result of the product itself is none."""
+    product = tw.matmul(take(M, K), take(K, N))
+    return [tw.max(product, 1), tw.sum(tw.exp(product), 0), tw.min(product)]
+
+
 def layer_norm() -> Tensor:
     x = take(M, N)
     centred = x - tw.sum(x, 1, keepdims=True) / 32.0
@@ -102,6 +112,11 @@ CASES: dict[str, Case] = {
     "matmul_ijk_kl": Case(batched_bias_relu, BATCH),
     "matmul_bf16": Case(lambda: tw.matmul(take(M, K, dtype="bfloat16"), take(K, N, dtype="bfloat16")), PRODUCT),
     "matmul_i32": Case(lambda: tw.matmul(take(M, K, dtype="int32"), take(K, N, dtype="int32")), PRODUCT),
+    "matmul_row_sums": Case(matmul_row_sums, PRODUCT),
+    "matmul_reductions": Case(matmul_reductions, PRODUCT),
+    "matmul_known_columns": Case(
+        lambda: tw.sum(tw.matmul(take(M, K), take(K, 7)), 1), at("M K", (0, 1), (1, 0), (37, 5))
+    ),
     "batch_matmul": Case(lambda: tw.batch_matmul(take(B, M, K), take(B, K, N)), BATCH),
     "einsum_ki_kj": Case(lambda: tw.einsum("ki,kj->ij", take(K, M), take(K, N)), PRODUCT),
     "einsum_ij_kj": Case(lambda: tw.einsum("ij,kj->ik", take(M, K), take(N, K)), PRODUCT),

@@ -157,10 +157,11 @@ class Lowering:
         launches: list[Launch] = []
         for each in decision.launches:
             site = self.plan.sites[each.site]
+            tensors = site.tensors  # the scratch of the case that is taken, whatever variant runs on it
             if variant is not None:
                 site = self.sites.get(f"{site.kernel}/{variant}", site)
             program, bind = self.program(site)
-            buffers = [buffer_of(places[slot.kind][slot.number]) for slot in site.tensors]
+            buffers = [buffer_of(places[slot.kind][slot.number]) for slot in tensors]
             values = [scalar_value(arguments[slot.number]) for slot in site.scalars]
             report = program.run(buffers, [*values, *bind(decision.symbols)], grid=each.grid)
             launches.append(Launch(site, program.kernel, report))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from xdsl.dialects import func
@@ -34,6 +34,8 @@ from tilewright.lowering.host_plan import CHOOSES, SERVES, WIDENS
 from tilewright.lowering.host_variants import element_bytes
 from tilewright.lowering.lin_to_tile.candidates import Candidates
 from tilewright.lowering.lin_to_tile.group_space import GroupSpace, Kind, analyse
+from tilewright.lowering.lin_to_tile.reduced_schedules import ReducedLowering, dispatch
+from tilewright.lowering.lin_to_tile.reduced_space import ReducedContraction, reduced_contraction
 from tilewright.lowering.lin_to_tile.repack import (
     copy_kernel,
     direct_layouts,
@@ -205,10 +207,16 @@ class EntryLowering:
             outer = {a: self.resolve(v) for a, v in zip(op.body.block.args, op.ins, strict=True)}
         inside = {g.result for g in generics}
         space = analyse(generics, [v for v in dict.fromkeys(yielded) if v in inside])
-        if space.kind is Kind.UNSUPPORTED or any(v not in inside for v in yielded) or len(set(yielded)) < len(yielded):
+        named: dict[SSAValue, SSAValue] = dict(zip(yielded, results, strict=True))
+        name = f"{self.function.sym_name.data}_{number}"
+        odd = any(v not in inside for v in yielded) or len(named) < len(yielded)
+        reduced = reduced_contraction(space) if space.kind is Kind.UNSUPPORTED and not odd else None
+        if reduced is not None:
+            self.emit_reduced(op, reduced, outer, named, name)
+        elif space.kind is Kind.UNSUPPORTED or odd:
             self.lower_separately(op, generics, outer, yielded, results, number)
-            return
-        self.emit(op, space, outer, dict(zip(yielded, results, strict=True)), f"{self.function.sym_name.data}_{number}")
+        else:
+            self.emit(op, space, outer, named, name)
 
     def lower_separately(
         self,
@@ -251,6 +259,14 @@ class EntryLowering:
         self.storage[value] = op.res
         self.layout[value] = buf_type(sizes, type_.element_type, "global", strided(op.strides))
 
+    def written(self, space: GroupSpace, value: SSAValue) -> BufType:
+        """The memory of a result as its kernel sees it. An elementwise kernel sees rows of scratch with their padding:
+        so it writes whole words, and what they hold past the end of a row nobody reads."""
+        alloc, layout = self.storage[value].owner, self.layout[value]
+        if space.kind is not Kind.ELEMENTWISE or not isinstance(alloc, host.AllocOp) or alloc.row_multiple == 1:
+            return layout
+        return buf_type(alloc.memory_dims, layout.element, "global", layout.layout)
+
     def emit(
         self,
         op: Operation,
@@ -260,15 +276,79 @@ class EntryLowering:
         name: str,
     ) -> None:
         """Kernels for a space, whose values `outer` (read) and `results` (written) map to values of the function."""
+        request, stored = self.request(op, space, outer, results, name)
+        used = [v for v, _ in request.inputs]
+        # The order of the kernel's arguments: buffers read, buffers written, scalars.
+        buffers, scalars = [v for v in used if is_tensor(v)], [v for v in used if not is_tensor(v)]
+        read = [*buffers, *results.values(), *scalars]
+        arguments = [stored[v] if v in stored else self.storage[outer.get(v, v)] for v in read]
+        found = schedules(request)
+        if space.kind is Kind.ELEMENTWISE and any(t.dims != self.layout[results[v]].dims for v, t in request.outputs):
+            found = self.by_rows(request, found)
+        for kernel in dict.fromkeys(schedule.kernel for schedule in found if schedule.split is None):
+            self.take_kernel(kernel, op, arguments)
+        at = dict(zip(read, arguments, strict=True))
+        at |= {inner: self.storage[value] for inner, value in results.items()}
+        for split in dict.fromkeys(schedule.split for schedule in found):
+            if split is not None:
+                self.take_kernel(split.first, op, [*(at[v] for v in split.read_first), split.scratch.res])
+                self.take_kernel(split.second, op, [split.scratch.res, *(at[v] for v in split.read_second)])
+        for symbol, value in dict.fromkeys(let for schedule in found for let in schedule.lets):
+            self.body.add_op(host.LetOp(symbol, value))
+        self.body.add_op(self.launch(found, arguments, read, at))
+
+    def by_rows(self, request: Request, found: Sequence[Schedule]) -> list[Schedule]:
+        """For the operand of a product, which is written into padded rows: first the same kernel for inputs whose rows
+        are contiguous, wherever they begin, so that it reads them in words too."""
+        strides = [t.strides[-1] for _, t in request.inputs if isinstance(t, BufType) and t.strides]
+        asked = dict.fromkeys(Relation(stride, "==", Expr.const(1)) for stride in strides)
+        answers = [self.facts.prove(r) for r in asked]
+        text = "made once, in rows that tensor maps can move: each element is needed by many tiles of the product"
+        remark(request.origin, "lin-to-tile", text)
+        if Answer.DISPROVED in answers or all(a is Answer.PROVED for a in answers):
+            return list(found)
+        when = tuple(r for r, a in zip(asked, answers, strict=True) if a is not Answer.PROVED)
+        return [replace(found[0], name="rows", when=when), *found]
+
+    def emit_reduced(
+        self,
+        op: Operation,
+        reduced: ReducedContraction,
+        outer: dict[SSAValue, SSAValue],
+        results: dict[SSAValue, SSAValue],
+        name: str,
+    ) -> None:
+        """The same for a contraction whose result is reduced."""
+        request, stored = self.request(op, reduced.space, outer, results, name)
+        at = {v: stored[v] if v in stored else outer[v] for v, _ in request.inputs}
+        at |= {inner: self.storage[value] for inner, value in results.items()}
+        lowering = ReducedLowering(request, reduced, at, lambda kernel, values: self.take_kernel(kernel, op, values))
+        cases, lets = lowering.cases()
+        for symbol, value in lets:
+            self.body.add_op(host.LetOp(symbol, value))
+        for each in dispatch(cases):
+            self.body.add_op(each)
+
+    def request(
+        self,
+        op: Operation,
+        space: GroupSpace,
+        outer: dict[SSAValue, SSAValue],
+        results: dict[SSAValue, SSAValue],
+        name: str,
+    ) -> tuple[Request, dict[SSAValue, SSAValue]]:
+        """What the kernels of a space are made from, with its operands aligned and its results placed; and where each
+        tensor that it reads is."""
         used = [v for v in outer if any(v in g.ins for g in space.generics)]
         stored = {v: self.storage[outer[v]] for v in used if is_tensor(v)}
         layouts = {v: self.layout[outer[v]] for v in stored}
-        if space.kind is Kind.CONTRACTION and not self.given_tiles and takes_matrix_instructions(space, self.arch):
+        given = space.kind is Kind.CONTRACTION and all(v in stored for v in space.contraction.ins)
+        if given and not self.given_tiles and takes_matrix_instructions(space, self.arch):
             self.align_operands(op, space, stored, layouts, name)
         inputs = [(v, layouts.get(v, v.type)) for v in used]
         for value in results.values():
             self.place(value)
-        outputs = [(inner, self.layout[value]) for inner, value in results.items()]
+        outputs = [(inner, self.written(space, value)) for inner, value in results.items()]
         bases = {v: self.base.get(stored[v], "") for v in stored}
         request = Request(
             name,
@@ -285,22 +365,7 @@ class EntryLowering:
             self.processors,
             Candidates(self.examples),
         )
-        # The order of the kernel's arguments: buffers read, buffers written, scalars.
-        buffers, scalars = [v for v in used if is_tensor(v)], [v for v in used if not is_tensor(v)]
-        read = [*buffers, *results.values(), *scalars]
-        arguments = [stored[v] if v in stored else self.storage[outer.get(v, v)] for v in read]
-        found = schedules(request)
-        for kernel in dict.fromkeys(schedule.kernel for schedule in found if schedule.split is None):
-            self.take_kernel(kernel, op, arguments)
-        at = dict(zip(read, arguments, strict=True))
-        at |= {inner: self.storage[value] for inner, value in results.items()}
-        for split in dict.fromkeys(schedule.split for schedule in found):
-            if split is not None:
-                self.take_kernel(split.first, op, [*(at[v] for v in split.read_first), split.scratch.res])
-                self.take_kernel(split.second, op, [split.scratch.res, *(at[v] for v in split.read_second)])
-        for symbol, value in dict.fromkeys(let for schedule in found for let in schedule.lets):
-            self.body.add_op(host.LetOp(symbol, value))
-        self.body.add_op(self.launch(found, arguments, read, at))
+        return request, stored
 
     def align_operands(
         self,

@@ -20,6 +20,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from tilewright.dialects.simt.mbarriers import NamedBarrierOp
 from tilewright.dialects.simt.memory import LoadOp, RegsAllocOp, RegsLoadOp, RegsStoreOp, StoreOp
 from tilewright.dialects.simt.sync import BarrierOp, ShuffleOp
 from tilewright.dialects.simt.types import regs_type
@@ -35,6 +36,7 @@ from tilewright.lowering.tile_to_simt.elements import (
     thread_digit,
     thread_place,
 )
+from tilewright.lowering.tile_to_simt.exchange import Exchange, exchanged_axis
 from tilewright.lowering.tile_to_simt.state import (
     Kernel,
     distribution,
@@ -80,7 +82,7 @@ def _identity(combine: str, type_: Attribute) -> Attribute:
     return IntegerAttr(bits[combine], cast(Any, type_))
 
 
-class _Reduction:
+class Reduction:
     """One `tile.reduce` under way: `partial` are registers with one element for each local element of the target."""
 
     def __init__(self, kernel: Kernel, op: ReduceOp) -> None:
@@ -144,8 +146,21 @@ class _Reduction:
 
     def in_warp(self, partial: SSAValue, outer: Mapping[int, Local], indices: list[SSAValue]) -> SSAValue:
         """Combine a thread's elements and those of the other lanes for one target element; the result in every lane."""
+        result = self.in_thread(partial, outer, indices)
+        for bit in self.bits:
+            if bit < WARP:
+                other = self.builder.add(ShuffleOp("xor", result, bit)).results[0]
+                result = self.combine(result, other)
+        return result
+
+    def identity(self) -> SSAValue:
+        """What changes nothing."""
+        return self.builder.attribute(_identity(self.op.combine.data, self.element))
+
+    def in_thread(self, partial: SSAValue, outer: Mapping[int, Local], indices: list[SSAValue]) -> SSAValue:
+        """Combine a thread's elements for one target element, in `partial`."""
         builder, op = self.builder, self.op
-        identity = builder.attribute(_identity(op.combine.data, self.element))
+        identity = self.identity()
         builder.add(RegsStoreOp(identity, partial, indices))
         with ExitStack() as loops:
             locals_ = {**outer, **self.each(loops, op.reduced_dims)}
@@ -155,12 +170,7 @@ class _Reduction:
                 value = builder.add(arith.SelectOp(valid, value, identity)).results[0]
             so_far = builder.add(RegsLoadOp(partial, indices)).results[0]
             builder.add(RegsStoreOp(self.combine(so_far, value), partial, indices))
-        result = builder.add(RegsLoadOp(partial, indices)).results[0]
-        for bit in self.bits:
-            if bit < WARP:
-                other = builder.add(ShuffleOp("xor", result, bit)).results[0]
-                result = self.combine(result, other)
-        return result
+        return builder.add(RegsLoadOp(partial, indices)).results[0]
 
     def finish(self, result: SSAValue, indices: list[SSAValue]) -> None:
         """Combine with what the target holds."""
@@ -184,6 +194,12 @@ class _Reduction:
             index = builder.add_int(builder.add_int(index, first), builder.mul_int(place, by))
         return index
 
+    def barrier(self) -> None:
+        """Wait for the threads that take part: the block, or those of a role, at a barrier that no channel has."""
+        in_role = self.kernel.scope != "block"
+        number, threads = len(self.kernel.channels) + 1, self.builder.threads
+        self.builder.add(NamedBarrierOp(number, threads) if in_role else BarrierOp())
+
     def across_warps(self, scratch: SSAValue, partial: SSAValue) -> None:
         """Exchange the warps' partial results through shared memory and finish each target element.
 
@@ -201,12 +217,12 @@ class _Reduction:
         writers = [(self.spread[d], self.size(d)) for d in self.target_dims()]
         writers += [(DimDistribution(2, bit, 1), 2) for bit in high]
         mask = first_copy(builder, writers)
-        builder.add(BarrierOp())
+        self.barrier()
         with ExitStack() as loops:
             locals_ = self.each(loops, self.target_dims(), places=True)
             indices = register_indices(builder, op.target_map, locals_)
             builder.add(StoreOp(partial, indices, scratch, self.scratch_index(number, locals_), 1, mask))
-        builder.add(BarrierOp())
+        self.barrier()
         with ExitStack() as loops:
             locals_ = self.each(loops, self.target_dims(), places=True)
             indices = register_indices(builder, op.target_map, locals_)
@@ -225,7 +241,7 @@ class _Reduction:
 
 def lower_reduce(kernel: Kernel, op: ReduceOp) -> None:
     """Add the three steps of a reduction, as far as threads are spread."""
-    reduction = _Reduction(kernel, op)
+    reduction = Reduction(kernel, op)
     builder = kernel.builder
     high = [bit for bit in reduction.bits if bit >= WARP]
     if high:
@@ -236,6 +252,18 @@ def lower_reduce(kernel: Kernel, op: ReduceOp) -> None:
         if op.scratch is not None and buffer_type(op.scratch).element != reduction.target_type.element:
             raise error_at(op, f"tile.reduce: expected a scratch of {reduction.target_type.element}")
     partial = reduction.allocate()
+    axis = exchanged_axis(reduction) if high else None
+    if axis is not None:
+        assert op.scratch is not None
+        with ExitStack() as loops:
+            locals_ = reduction.each(loops, reduction.target_dims())
+            reduction.in_thread(partial, locals_, register_indices(builder, op.target_map, locals_))
+        Exchange(reduction, partial, axis).run(kernel.values[op.scratch], high)
+        with ExitStack() as loops:
+            locals_ = reduction.each(loops, reduction.target_dims())
+            indices = register_indices(builder, op.target_map, locals_)
+            reduction.finish(builder.add(RegsLoadOp(partial, indices)).results[0], indices)
+        return
     with ExitStack() as loops:
         locals_ = reduction.each(loops, reduction.target_dims())
         indices = register_indices(builder, op.target_map, locals_)
