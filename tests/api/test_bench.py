@@ -281,6 +281,9 @@ def test_a_report_without_results_says_so(tmp_path: Path) -> None:
         (("--time-limit", "0"), "--time-limit: expected more than 0 seconds, got 0"),
         (("--shapes", ","), "expected at least one set or shape"),
         (("--shapes", "fused", "--backend", "sim"), "--shapes fused needs a GPU"),
+        (("--peers", "cublas,bogus"), "--peers: expected cublas, triton, tilelang, numpy or none, got 'bogus'"),
+        (("--backend", "sim"), "8192x8192x8192 takes too long with --backend sim: expected at most 16,777,216"),
+        (("--backend", "cpu", "--shapes", "8x8x8,4096x4096x4096"), "4096x4096x4096 takes too long with --backend cpu"),
     ],
 )
 def test_refusals_are_one_line(tmp_path: Path, words: tuple[str, ...], message: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tilewright.api.cli.arguments import CliArguments
 from tilewright.api.diagnostics_cli import FAILURE, Console
@@ -11,6 +11,11 @@ from tilewright.diagnostics import TilewrightError
 
 if TYPE_CHECKING:
     from tilewright.api.bench.lab import Lab
+
+PEERS: Final = ("cublas", "triton", "tilelang", "numpy")
+"""All that there are; those that a backend or machine lacks are skipped, and it is said."""
+MOST_WORK: Final = {"sim": 1 << 24, "cpu": 1 << 31, "reference": 1 << 33}
+"""Multiply-adds of a shape that take seconds, not hours."""
 
 
 def execute(console: Console, arguments: CliArguments) -> int:
@@ -34,6 +39,16 @@ def _gemm(console: Console, arguments: CliArguments) -> int:
         raise TilewrightError("bench gemm: expected at least one set or shape and one dtype, got none")
     if arguments.time_limit is not None and arguments.time_limit <= 0:
         raise TilewrightError(f"--time-limit: expected more than 0 seconds, got {arguments.time_limit:g}")
+    for peer in peers:
+        if peer not in PEERS:
+            raise TilewrightError(f"--peers: expected {', '.join(PEERS)} or none, got '{peer}'")
+    most = MOST_WORK.get(arguments.backend)
+    for item in items:
+        if most is not None and item.set != "fused" and item.shape.m * item.shape.n * item.shape.k > most:
+            raise TilewrightError(
+                f"bench gemm: {item.shape} takes too long with --backend {arguments.backend}: "
+                f"expected at most {most:,} multiply-adds a shape, as in --shapes 64x64x64"
+            )
     part = parse_part(arguments.part)
     assert arguments.output is not None  # it has a default
     command = f"tilewright bench gemm --peers {arguments.peers} --shapes {arguments.shapes} --dtypes {arguments.dtypes}"
