@@ -251,8 +251,8 @@ class HostPlan:
 
 def _only_in_cases(op: AllocOp, func: FuncOp) -> bool:
     """Whether scratch stands in the function itself, and is used in cases of dispatches alone."""
-    block = func.body.block
-    return op.parent is block and all(use.operation.parent is not block for use in op.res.uses)
+    block, users = func.body.block, [use.operation for use in op.res.uses]
+    return bool(users) and op.parent is block and all(user.parent is not block for user in users)
 
 
 def parameter_of(type_: Attribute, name: str) -> Parameter:
