@@ -252,6 +252,7 @@ def test_three_shapes_in_the_simulator(tmp_path: Path) -> None:
 
 def test_files_are_named_for_what_is_in_them() -> None:
     assert file_name(["table", "odd"], ["bf16", "f16"], (1, 2)) == "gemm-table_odd-bf16_f16-1of2.json"
+    assert file_name(["8x8x8"], ["bf16"], (1, 1), "sim") == "gemm-8x8x8-bf16-sim-1of1.json"
     many = [f"{n}x8x8" for n in range(8, 100)]
     names = {file_name(words, ["bf16"], (1, 1)) for words in (many, many[1:], ["8^3"], ["8x8x8"])}
     assert len(names) == 4

@@ -87,7 +87,9 @@ def test_without_cuda_bindings_the_remedy_is_named() -> None:
         "except Exception as problem: print(problem)\n"
     )
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert answer.stdout == "error: NVRTC: cuda-bindings is not installed: pip install 'tilewright[cuda]'\n"
+    assert answer.stdout == (
+        "error: NVRTC: cuda-bindings is not installed: pip install 'tilewright[nvrtc]' (or --source-only)\n"
+    )
 
 
 def test_the_entry_counts_and_not_the_function_it_calls() -> None:

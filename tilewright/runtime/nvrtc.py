@@ -22,7 +22,7 @@ from typing import Any
 from tilewright.diagnostics import TilewrightError
 from tilewright.runtime.ptxas_log import Resources, parse_ptxas_log
 
-INSTALL_REMEDY = "pip install 'tilewright[cuda]'"
+INSTALL_REMEDY = "pip install 'tilewright[nvrtc]' (or --source-only)"
 
 FIXED_OPTIONS = ("--std=c++17", "--fmad=false", "-default-device", "--ptxas-options=-v")
 """Options of every compilation. No contraction to FMA: the IR says where a product and a sum round once."""

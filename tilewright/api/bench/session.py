@@ -33,12 +33,14 @@ class Plan:
     """Seconds after which no other item is begun."""
 
 
-def file_name(sets: Sequence[str], dtypes: Sequence[str], part: tuple[int, int]) -> str:
-    """Name of a part's file, in letters, digits, `-`, `_` and `.`; many shapes are named by a hash."""
+def file_name(sets: Sequence[str], dtypes: Sequence[str], part: tuple[int, int], backend: str = "cuda") -> str:
+    """Name of a part's file, in letters, digits, `-`, `_` and `.`; many shapes are named by a hash, all backends but
+    `cuda` by name."""
     what = "_".join(dict.fromkeys(sets)).replace("^3", "cubed")
     if len(what) > LONGEST_NAME:
         what = hashlib.sha256(what.encode()).hexdigest()[:12]
-    return f"gemm-{what}-{'_'.join(dict.fromkeys(dtypes))}-{part[0]}of{part[1]}.json"
+    where = "" if backend in ("auto", "cuda") else f"-{backend}"
+    return f"gemm-{what}-{'_'.join(dict.fromkeys(dtypes))}{where}-{part[0]}of{part[1]}.json"
 
 
 def run(

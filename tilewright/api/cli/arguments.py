@@ -178,7 +178,7 @@ def _add_bench(parser: argparse.ArgumentParser) -> None:
         "--peers",
         default="cublas,triton",
         metavar="P,...",
-        help="cublas, triton, tilelang or none (default cublas,triton)",
+        help="cublas, triton, tilelang, numpy (off the GPU) or none (default cublas,triton)",
     )
     add(
         "--shapes", default="table,odd,fused", metavar="S,...",
@@ -197,5 +197,7 @@ def _add_bench(parser: argparse.ArgumentParser) -> None:
     _debug(gemm)
     report = actions.add_parser("report", help="a Markdown page and plots of what was measured", allow_abbrev=False)
     report.add_argument("folder", metavar="DIR", help="folder of the JSON files")
-    report.add_argument("-o", "--output", default="docs/performance.md", metavar="FILE", help="the page")
+    report.add_argument(
+        "-o", "--output", default="docs/performance.md", metavar="FILE", help="the page (default docs/performance.md)"
+    )
     _debug(report)

@@ -59,7 +59,7 @@ def _gemm(console: Console, arguments: CliArguments) -> int:
     plan = Plan(
         items=tuple(part_of(items, *part)),
         part=part,
-        path=Path(arguments.output) / file_name(sets, dtypes, part),
+        path=Path(arguments.output) / file_name(sets, dtypes, part, arguments.backend),
         command=command,
         resume=arguments.resume,
         time_limit=arguments.time_limit,
