@@ -8,7 +8,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
-from tilewright.dialects.tile.compute import MmaOp
+from tilewright.dialects.tile.compute import MapOp, MmaOp
 from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.gathers import GatherOp
 from tilewright.dialects.tile.structure import AllocOp, KernelOp
@@ -34,7 +34,9 @@ class PromoteToSharedPass(TilewrightPass):
 
     Two reasons: the fragment is an operand of `tile.mma`, so that many threads read each element; or the tensor is
     contiguous along another dim than the kernel's result (a transpose), so that a direct read would not be coalesced.
-    Relies on free tile IR; barriers come later. A kernel that its author mapped to threads stays as it is.
+    An operand of `tile.mma` that the kernel computes along the sum goes from the fragment that holds it to shared
+    memory too, so that each element is computed by one thread. Relies on free tile IR; barriers come later. A kernel
+    that its author mapped to threads stays as it is.
     """
 
     name = "promote-to-shared"
@@ -44,6 +46,8 @@ class PromoteToSharedPass(TilewrightPass):
         for kernel in kernels_of(op):
             if kernel.mapped is not None:
                 continue
+            for made in [o for o in kernel.walk() if isinstance(o, MapOp)]:
+                _stage_made(made)
             dims, scopes = iteration_dims(kernel), KernelScopes(kernel)
             fast = result_fast_dim(kernel, dims, scopes)
             for gather in list(gathers(kernel)):
@@ -86,6 +90,33 @@ def is_turned(copy: CopyOp, dims: IterationDims, fast: int | None, scopes: Kerne
         return False
     sizes = buf(copy.target).sizes
     return sizes[d] > 1 and sizes[own.index(fast)] > 1
+
+
+def _stage_made(made: MapOp) -> None:
+    """Puts an operand that a `tile.map` computes along the sum into shared memory between the two."""
+    for fragment in made.outputs:
+        users = {use.operation for use in fragment.uses}
+        products = [u for u in users if isinstance(u, MmaOp) and u.parent is made.parent]
+        if len(products) != 1 or space(fragment) != "fragment":
+            continue
+        (product,) = products
+        number = 0 if product.lhs is fragment else 1
+        along = set(product.operand_dims[number]) & set(product.reduced_dims)
+        if not along or product.inst is not None or product.operands[1 - number] is fragment:
+            continue
+        type_, hint = buf(fragment), fragment.name_hint
+        staged = AllocOp(buf_type(type_.sizes, type_.element, "shared"))
+        staged.res.name_hint = f"s_{hint}" if hint else "s"
+        read = AllocOp(buf_type(type_.sizes, type_.element, "fragment"))
+        read.res.name_hint = hint
+        down, up = CopyOp(fragment, [], staged.res, []), CopyOp(staged.res, [], read.res, [])
+        assert product.parent is not None
+        for new in (staged, down, read, up):
+            new.location = made.location
+            product.parent.insert_op_before(new, product)
+        product.operands[number] = read.res
+        what = f"staged a computed tile of {list(type_.sizes)} in shared memory: every element is read by many threads"
+        remark(made, PromoteToSharedPass.name, what)
 
 
 def _stage_gather(gather: GatherOp) -> None:

@@ -106,3 +106,46 @@ func.func @scaled(%x: tensor<?xf32, #sym.dims<N>>, %s: f32) -> (tensor<?xf32, #s
   }
   func.return %x, %y : tensor<?xf32, #sym.dims<N>>, tensor<?xf32, #sym.dims<N>>
 }
+
+// A product whose operand is computed first. Where the product is small, or few of its tiles read an element, no kernel
+// runs before it: each block computes what it has loaded. What lies past the end of the sum is zero in the product,
+// which exp of a zero is not. Where that does not pay, the operand is made once.
+// CHECK-LABEL: tile.kernel @prepared_0(
+// CHECK: math.exp
+// CHECK-LABEL: tile.kernel @prepared_1_loads_large(
+// CHECK-LABEL: tile.kernel @prepared_1_loads_small(%a: !tile.buf<[M, K], f32, global, #tile.strided<[a_s0{{.*}}, a_s1{{.*}}]>>, %b:
+// CHECK: tile.for %k1 = 0 to K step 64 {
+// CHECK-NEXT: %[[LEFT:.*]] = sym.apply K - k where k = %k1
+// CHECK-NEXT: %t_a = tile.alloc : !tile.buf<[32, 64], f32, fragment>
+// CHECK-NEXT: tile.copy %a[%o0, %k1] to %t_a bounds [clip, clip] other 0.000000e+00 : f32
+// CHECK-NEXT: %f_e = tile.alloc : !tile.buf<[32, 64], f32, fragment>
+// CHECK-NEXT: tile.fill %f_e with 0.000000e+00 : f32
+// CHECK-NEXT: tile.map (d0, d1) ins(%t_a[d0, d1]) outs(%f_e[d0, d1]) valid(d1 < %[[LEFT]]) {
+// CHECK: math.exp
+// CHECK: tile.copy %b[%k1, %o2] to %t_b bounds [clip, clip] other 0.000000e+00 : f32
+// CHECK-NEXT: tile.mma (d0, d1, d2) %f_e[d0, d2], %t_b[d2, d1] into
+// CHECK-LABEL: tile.kernel @prepared_1_loads_split32x32_parts(
+// CHECK: math.exp
+// CHECK: tile.mma
+// CHECK-LABEL: tile.kernel @prepared_1_loads_split32x32_sum(
+// CHECK-NOT: math.exp
+// CHECK-LABEL: tile.kernel @prepared_1_large(%e:
+// CHECK-LABEL: host.func @prepared(
+// CHECK: case "in loads" when [min(K*max(M, 32)*max(N, 32) - 10000000, N - 128) <= 0] {
+// CHECK-NEXT: ^bb0:
+// CHECK-NEXT: }
+// CHECK-NEXT: case "made" {
+// CHECK-NEXT: host.launch @prepared_0(%a, %e)
+// CHECK: case "in loads" when [min(K*max(M, 32)*max(N, 32) - 10000000, N - 128) <= 0] {
+// CHECK: host.launch @prepared_1_loads_small(%a, %b, %out0)
+// CHECK: case "made" {
+// CHECK: host.launch @prepared_1_small(%e, %b, %out0)
+func.func @prepared(%a: tensor<?x?xf32, #sym.dims<M, K>>, %b: tensor<?x?xf32, #sym.dims<K, N>>) -> tensor<?x?xf32, #sym.dims<M, N>> {
+  %e = lin.map ins(%a : tensor<?x?xf32, #sym.dims<M, K>>) -> tensor<?x?xf32, #sym.dims<M, K>> {
+  ^bb0(%p: f32):
+    %r = math.exp %p : f32
+    lin.yield %r : f32
+  }
+  %y = lin.matmul %e, %b : tensor<?x?xf32, #sym.dims<M, K>>, tensor<?x?xf32, #sym.dims<K, N>> -> tensor<?x?xf32, #sym.dims<M, N>>
+  func.return %y : tensor<?x?xf32, #sym.dims<M, N>>
+}

@@ -76,3 +76,38 @@ tile.kernel @transposed_view(%x: !tile.buf<[N, M], f32, global, #tile.strided<[1
   }
   tile.copy %f to %y[%m0, %n0] bounds [clip, clip]
 }
+
+// An operand that is computed along the sum goes through shared memory behind what computes it; what that reads goes
+// straight into registers.
+// CHECK-LABEL: tile.kernel @computed
+// CHECK: tile.copy %a[%m0, %k] to %ta bounds
+// CHECK: tile.map (d0, d1) ins(%ta[d0, d1]) outs(%e[d0, d1]) valid(d1 < %n) {
+// CHECK: tile.copy %b[%k, %n0] to %s_tb bounds
+// CHECK: %s_e = tile.alloc : !tile.buf<[32, 16], f32, shared>
+// CHECK-NEXT: tile.copy %e to %s_e
+// CHECK-NEXT: %[[READ:.*]] = tile.alloc : !tile.buf<[32, 16], f32, fragment>
+// CHECK-NEXT: tile.copy %s_e to %[[READ]]
+// CHECK-NEXT: tile.mma (d0, d1, d2) %[[READ]][d0, d2], %tb[d2, d1] into %acc[d0, d1]
+// CHECK-NOT: tile.copy %s_
+tile.kernel @computed(%a: !tile.buf<[M, K], f32, global, #tile.strided<[K, 1]>>, %b: !tile.buf<[K, N], f32, global, #tile.strided<[N, 1]>>, %c: !tile.buf<[M, N], f32, global, #tile.strided<[N, 1]>>) grid (%i, %j) = [M ceildiv 32, N ceildiv 32] {
+  %m0 = sym.apply 32*i where i = %i
+  %n0 = sym.apply 32*i where i = %j
+  %acc = tile.alloc : !tile.buf<[32, 32], f32, fragment>
+  tile.fill %acc with 0.0 : f32
+  tile.for %k = 0 to K step 16 {
+    %n = sym.apply K - k where k = %k
+    %ta = tile.alloc : !tile.buf<[32, 16], f32, fragment>
+    tile.copy %a[%m0, %k] to %ta bounds [clip, clip] other 0.0 : f32
+    %e = tile.alloc : !tile.buf<[32, 16], f32, fragment>
+    tile.fill %e with 0.0 : f32
+    tile.map (d0, d1) ins(%ta[d0, d1]) outs(%e[d0, d1]) valid(d1 < %n) {
+    ^bb0(%x: f32):
+      %z = math.exp %x : f32
+      tile.yield %z
+    }
+    %tb = tile.alloc : !tile.buf<[16, 32], f32, fragment>
+    tile.copy %b[%k, %n0] to %tb bounds [clip, clip] other 0.0 : f32
+    tile.mma (d0, d1, d2) %e[d0, d2], %tb[d2, d1] into %acc[d0, d1]
+  }
+  tile.copy %acc to %c[%m0, %n0] bounds [clip, clip]
+}

@@ -117,6 +117,7 @@ CASES: dict[str, Case] = {
     "matmul_known_columns": Case(
         lambda: tw.sum(tw.matmul(take(M, K), take(K, 7)), 1), at("M K", (0, 1), (1, 0), (37, 5))
     ),
+    "matmul_of_computed": Case(lambda: tw.matmul(tw.exp(take(M, K)), take(K, N) * take(N)), PRODUCT),
     "batch_matmul": Case(lambda: tw.batch_matmul(take(B, M, K), take(B, K, N)), BATCH),
     "einsum_ki_kj": Case(lambda: tw.einsum("ki,kj->ij", take(K, M), take(K, N)), PRODUCT),
     "einsum_ij_kj": Case(lambda: tw.einsum("ij,kj->ik", take(M, K), take(N, K)), PRODUCT),

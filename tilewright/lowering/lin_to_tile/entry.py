@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -34,6 +34,7 @@ from tilewright.lowering.host_plan import CHOOSES, SERVES, WIDENS
 from tilewright.lowering.host_variants import element_bytes
 from tilewright.lowering.lin_to_tile.candidates import Candidates
 from tilewright.lowering.lin_to_tile.group_space import GroupSpace, Kind, analyse
+from tilewright.lowering.lin_to_tile.in_loads import Loading, find_loadings
 from tilewright.lowering.lin_to_tile.reduced_schedules import ReducedLowering, dispatch
 from tilewright.lowering.lin_to_tile.reduced_space import ReducedContraction, reduced_contraction
 from tilewright.lowering.lin_to_tile.repack import (
@@ -49,7 +50,7 @@ from tilewright.lowering.lin_to_tile.repack import (
     worth_copying,
 )
 from tilewright.lowering.lin_to_tile.request import Request, Schedule
-from tilewright.lowering.lin_to_tile.schedules import schedules, takes_matrix_instructions
+from tilewright.lowering.lin_to_tile.schedules import loading_schedules, schedules, takes_matrix_instructions
 from tilewright.lowering.lin_to_tile.split import Split
 from tilewright.lowering.lin_to_tile.tile_sizes import MAP_BYTES, ROW_BYTES
 from tilewright.lowering.targets.limits import Limits
@@ -97,6 +98,8 @@ class EntryLowering:
     layout: dict[SSAValue, BufType] = field(default_factory=dict[SSAValue, BufType])
     base: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
     kernels: list[KernelOp] = field(default_factory=list[KernelOp])
+    loadings: dict[Operation, Loading] = field(default_factory=dict[Operation, Loading])
+    """For a group that makes an operand, and for the product that may do it: how."""
 
     def __post_init__(self) -> None:
         self.facts = module_facts(self.module)
@@ -153,10 +156,12 @@ class EntryLowering:
                 self.layout[old] = self.bind(new, new.name_hint)
         results = [self.resolve(v) for v in returned.arguments]
         waiting = self.outputs(results, [v.type for v in returned.arguments])
+        if not self.given_tiles:
+            self.loadings = find_loadings(source, self.facts, self.arch, self.max_workspace, self.resolve)
         number = 0
         for op in source.ops:
             if isinstance(op, GroupOp | GenericOp):
-                self.lower_group(op, number)
+                self.lower_with_operands(op, number)
                 number += 1
             elif isinstance(op, CastOp):
                 for obligation in op.obligations():
@@ -196,6 +201,25 @@ class EntryLowering:
                 self.layout[value] = buffer
         return copies
 
+    def lower_with_operands(self, op: GroupOp | GenericOp, number: int) -> None:
+        """One group, or a case for it where a product may compute its operands itself: what makes such an operand has
+        nothing to do then, and the product has kernels of another kind."""
+        loading = self.loadings.get(op)
+        if loading is None:
+            self.lower_group(op, number)
+            return
+        inside: list[Operation] = []
+        if op not in loading.makers:
+            name, (outer, results) = f"{self.function.sym_name.data}_{number}_loads", (loading.outer, loading.results)
+            loading.say(op)
+            inside.append(self.emit(op, loading.space, dict(outer), dict(results), name, loading_schedules))
+            loading.erase()
+        if loading.when is None:
+            self.body.add_ops(inside)
+            return
+        self.lower_group(op, number)
+        self.body.add_op(loading.choice(inside, self.body.last_op))
+
     def lower_group(self, op: GroupOp | GenericOp, number: int) -> None:
         """One group: its kernels and its launch (or the dispatch over its schedules)."""
         if isinstance(op, GenericOp):
@@ -216,7 +240,7 @@ class EntryLowering:
         elif space.kind is Kind.UNSUPPORTED or odd:
             self.lower_separately(op, generics, outer, yielded, results, number)
         else:
-            self.emit(op, space, outer, named, name)
+            self.body.add_op(self.emit(op, space, outer, named, name))
 
     def lower_separately(
         self,
@@ -238,7 +262,7 @@ class EntryLowering:
             sources = {v: outer.get(v, made.get(v, v)) for v in generic.ins}
             assert space.kind is not Kind.UNSUPPORTED  # one generic has no dims that could get in each other's way
             name = f"{self.function.sym_name.data}_{number}_{n}"
-            self.emit(op, space, sources, {generic.result: made[generic.result]}, name)
+            self.body.add_op(self.emit(op, space, sources, {generic.result: made[generic.result]}, name))
         for y, r in zip(yielded, results, strict=True):
             source = outer.get(y, made.get(y, y))
             if source is not r:
@@ -274,15 +298,17 @@ class EntryLowering:
         outer: dict[SSAValue, SSAValue],
         results: dict[SSAValue, SSAValue],
         name: str,
-    ) -> None:
-        """Kernels for a space, whose values `outer` (read) and `results` (written) map to values of the function."""
+        find: Callable[[Request], list[Schedule]] = schedules,
+    ) -> Operation:
+        """Kernels for a space, whose values `outer` (read) and `results` (written) map to values of the function; the
+        launch of what `find` finds for it."""
         request, stored = self.request(op, space, outer, results, name)
         used = [v for v, _ in request.inputs]
         # The order of the kernel's arguments: buffers read, buffers written, scalars.
         buffers, scalars = [v for v in used if is_tensor(v)], [v for v in used if not is_tensor(v)]
         read = [*buffers, *results.values(), *scalars]
         arguments = [stored[v] if v in stored else self.storage[outer.get(v, v)] for v in read]
-        found = schedules(request)
+        found = find(request)
         if space.kind is Kind.ELEMENTWISE and any(t.dims != self.layout[results[v]].dims for v, t in request.outputs):
             found = self.by_rows(request, found)
         for kernel in dict.fromkeys(schedule.kernel for schedule in found if schedule.split is None):
@@ -291,11 +317,12 @@ class EntryLowering:
         at |= {inner: self.storage[value] for inner, value in results.items()}
         for split in dict.fromkeys(schedule.split for schedule in found):
             if split is not None:
-                self.take_kernel(split.first, op, [*(at[v] for v in split.read_first), split.scratch.res])
+                first = [*(at[v] for v in split.read_first), split.scratch.res, *(at[v] for v in split.scalars_first)]
+                self.take_kernel(split.first, op, first)
                 self.take_kernel(split.second, op, [split.scratch.res, *(at[v] for v in split.read_second)])
         for symbol, value in dict.fromkeys(let for schedule in found for let in schedule.lets):
             self.body.add_op(host.LetOp(symbol, value))
-        self.body.add_op(self.launch(found, arguments, read, at))
+        return self.launch(found, arguments, read, at)
 
     def by_rows(self, request: Request, found: Sequence[Schedule]) -> list[Schedule]:
         """For the operand of a product, which is written into padded rows: first the same kernel for inputs whose rows
@@ -350,6 +377,8 @@ class EntryLowering:
             self.place(value)
         outputs = [(inner, self.written(space, value)) for inner, value in results.items()]
         bases = {v: self.base.get(stored[v], "") for v in stored}
+        loading = self.loadings.get(op)
+        held = Expr.const(0) if loading is None or space is loading.space or op in loading.makers else loading.held
         request = Request(
             name,
             space,
@@ -362,6 +391,7 @@ class EntryLowering:
             bases,
             lambda wanted, least, divisor: self.declare(wanted, "host", least, divisor),
             self.max_workspace,
+            held,
             self.processors,
             Candidates(self.examples),
         )
@@ -527,9 +557,8 @@ class EntryLowering:
         """Scratch for the sums of parts, the kernel that makes them, and the one that adds them."""
         scratch = split.scratch.clone()
         scratch.res.name_hint = "partial"
-        first = host.LaunchOp(
-            split.first.sym_name.data, [*(at[v] for v in split.read_first), scratch.res], assumes=schedule.when
-        )
+        read = [*(at[v] for v in split.read_first), scratch.res, *(at[v] for v in split.scalars_first)]
+        first = host.LaunchOp(split.first.sym_name.data, read, assumes=schedule.when)
         if schedule.mapped or schedule.plain:
             first.attributes[WIDENS] = ArrayAttr([i64_attr(len(split.read_first))])
         second = host.LaunchOp(split.second.sym_name.data, [scratch.res, *(at[v] for v in split.read_second)])

@@ -66,6 +66,11 @@ class GroupSpace:
         """The generic that contracts, in a CONTRACTION group."""
         return next(g for g in self.generics if g.reduction_dims)
 
+    def runs_along_sum(self, generic: GenericOp) -> bool:
+        """Whether a generic computes one value for each point of the reduced dims: in a CONTRACTION group, for an
+        operand of the contraction."""
+        return not generic.reduction_dims and bool(set(self.dims_of_generic[generic]) & self.reduced)
+
 
 def indexed_read(generic: GenericOp, number: int) -> AccessAttr | None:
     """How operand `number` is read when no tile of it holds what is read: at computed positions, or along one dim
@@ -111,8 +116,9 @@ class _Joined:
                 return
 
 
-def analyse(generics: Sequence[GenericOp], results: Sequence[SSAValue]) -> GroupSpace:
-    """The shared space of `generics` (in order), of which `results` leave the kernel; kind UNSUPPORTED if none is."""
+def analyse(generics: Sequence[GenericOp], results: Sequence[SSAValue], *, in_loads: bool = False) -> GroupSpace:
+    """The shared space of `generics` (in order), of which `results` leave the kernel; kind UNSUPPORTED if none is. With
+    `in_loads` a contraction's operands may be computed along its sum, where the kernel loads them."""
     space = GroupSpace(list(generics), list(results))
     made: dict[SSAValue, int] = {g.result: n for n, g in enumerate(generics)}
     joined = _Joined()
@@ -150,11 +156,11 @@ def analyse(generics: Sequence[GenericOp], results: Sequence[SSAValue]) -> Group
         space.dims_of_generic[generic] = tuple(own)
         space.dims_of_value[generic.result] = tuple(own[d] for d in generic.out_map)
     space.reduced = frozenset(space.dims_of_generic[g][d] for g in generics for d in g.reduction_dims)
-    space.kind = _kind(space)
+    space.kind = _kind(space, in_loads=in_loads)
     return space
 
 
-def _kind(space: GroupSpace) -> Kind:
+def _kind(space: GroupSpace, *, in_loads: bool) -> Kind:
     if any(len(set(dims)) != len(dims) for dims in space.dims_of_generic.values()):
         return Kind.UNSUPPORTED  # one generic walks a value along the same dim twice
     parallel = {d for d in range(len(space.extents)) if d not in space.reduced}
@@ -165,14 +171,22 @@ def _kind(space: GroupSpace) -> Kind:
     if not reducing:
         return Kind.ELEMENTWISE
     if any(g.is_contraction and _accumulates_exactly(g) for g in reducing):
-        others = [g for g in space.generics if g is not reducing[0]]
-        fits = len(reducing) == 1 and all(not (set(space.dims_of_generic[g]) & space.reduced) for g in others)
+        along = [g for g in space.generics if g is not reducing[0] and set(space.dims_of_generic[g]) & space.reduced]
+        fits = len(reducing) == 1 and (not along or (in_loads and _feed_only(space, along, reducing[0])))
         return Kind.CONTRACTION if fits else Kind.UNSUPPORTED
     for generic in reducing:
         own = space.dims_of_generic[generic]
         if frozenset(own[d] for d in generic.reduction_dims) != space.reduced:
             return Kind.UNSUPPORTED  # reductions over different dims do not share a walk
     return Kind.REDUCTION
+
+
+def _feed_only(space: GroupSpace, generics: Sequence[GenericOp], contraction: GenericOp) -> bool:
+    """Whether what generics compute along the sum goes to the contraction alone, which reads no element of it twice."""
+    made, inside = {g.result for g in generics}, {*generics, contraction}
+    others = (v for g in space.generics if g not in inside for v in g.ins)
+    turned = (indexed_read(g, n) for g in generics for n in range(len(g.ins)))
+    return made.isdisjoint((*space.results, *others)) and all(access is None for access in turned)
 
 
 def _accumulates_exactly(generic: GenericOp) -> bool:

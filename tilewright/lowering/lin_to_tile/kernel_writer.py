@@ -219,14 +219,31 @@ class KernelWriter:
 
     def compute(self, generic: GenericOp) -> None:
         """An all-parallel generic on whole fragments."""
+        self.compute_within(generic, {})
+
+    def compute_within(self, generic: GenericOp, valid: dict[int, SSAValue]) -> None:
+        """The same up to `valid` limits of its iteration dims, with zeros from there on."""
         inputs = [self.operand(generic, n) for n in range(len(generic.ins))]
         out = self.result_fragment(generic)
+        if valid:
+            self.build.fill(out, constant_attribute(0, generic.result.type.element_type))
 
         def body(block: Block, args: Sequence[BlockArgument]) -> None:
             block.add_op(YieldOp(self.copy_body(generic, block, args)))
 
-        self.build.map(generic.iteration_dims, inputs, [(out, generic.out_map)], body)
+        self.build.map(generic.iteration_dims, inputs, [(out, generic.out_map)], body, valid)
         self.fragments[generic.result] = out
+
+    def make_operand(self, contraction: GenericOp, number: int) -> None:
+        """Computes an operand of a contraction that its own kernel makes along the sum, with zeros past the end of
+        that: what a body makes of the zeros that were loaded there may be anything."""
+        value = contraction.ins[number]
+        if value in self.arguments or value in self.fragments or not isinstance(value.type, TensorType):
+            return
+        generic = self.producer(value)
+        own = self.space.dims_of_generic[generic]
+        summed = [d for d, g in enumerate(own) if g in self.space.reduced and self.tiles[g] > 1]
+        self.compute_within(generic, self.limits(generic, summed))
 
     def store_results(self, values: Sequence[SSAValue]) -> None:
         """Writes those of `values` that leave the kernel."""
@@ -267,20 +284,18 @@ class KernelWriter:
         self.build.fill(acc, identity_attribute(Combine.SUM, contraction.result.type.element_type))
         own = self.space.dims_of_generic[contraction]
         with self.walk([own[d] for d in contraction.reduction_dims]):
+            for n in range(2):
+                self.make_operand(contraction, n)
             lhs, rhs = (self.operand(contraction, n) for n in range(2))
             mma = MmaOp(contraction.iteration_dims, lhs, rhs, (acc, contraction.out_map))
             mma.precision = contraction.precision
             self.build.add(mma)
         self.fragments[contraction.result] = acc
         for generic in self.space.generics:
-            if generic is not contraction:
+            if generic is not contraction and not self.space.runs_along_sum(generic):
                 self.compute(generic)
         self.store_results(self.space.results)
         return self.kernel
-
-    def is_wide(self, generic: GenericOp) -> bool:
-        """Whether a generic computes one value for each point of the reduced dims."""
-        return not generic.reduction_dims and bool(set(self.space.dims_of_generic[generic]) & self.space.reduced)
 
     def limits(self, generic: GenericOp, dims: Sequence[int] | None = None) -> dict[int, SSAValue]:
         """For each reduced iteration dim (or each of `dims`) how many elements of the tile are inside."""
@@ -300,7 +315,7 @@ class KernelWriter:
         for generic in self.space.generics:
             if generic.reduction_dims:
                 self.reduce_in_walk(generic, dims)
-            elif not self.is_wide(generic):
+            elif not self.space.runs_along_sum(generic):
                 self.compute(generic)
         wide = [v for v in self.space.results if set(self.space.dims_of_value[v]) & self.space.reduced]
         self.store_results([v for v in self.space.results if v not in wide])

@@ -21,7 +21,9 @@ class LinToTilePass(TilewrightPass):
     they are chosen from what is known of the extents. Relies on `decompose`; groups are the kernels that `fuse-groups`
     made, a lin.generic outside of one becomes a kernel of its own. `arch` is the architecture whose matrix instructions
     kernels are made for; operands that these cannot read as they lie are copied first, as far as the scratch that this
-    takes is within `max-workspace` bytes (no limit by default). Costs are reckoned for a device of so many `processors`
+    takes is within `max-workspace` bytes (no limit by default). Elementwise groups that make an operand for one product
+    are kernels too, beside others that compute the operand where they load it: for small products, and for what exceeds
+    `max-workspace`. Costs are reckoned for a device of so many `processors`
     (the architecture's by default).
     """
 

@@ -60,6 +60,8 @@ class Request:
     """Declares a symbol that the plan computes: wanted name, least value, divisor. Without it nothing is split."""
     max_workspace: int | None = None
     """Bytes of scratch that a schedule may take; None for any number."""
+    held: Expr = field(default_factory=lambda: Expr.const(0))
+    """Those that operands take which kernels of their own make for it."""
     processors: int = Limits.processors
     """Those of the device, which compute a tile each at a time."""
     candidates: Candidates = field(default_factory=Candidates)

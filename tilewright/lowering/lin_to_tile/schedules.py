@@ -86,18 +86,10 @@ def _is_crossed(request: Request, dim: int) -> bool:
 
 def _contraction(request: Request) -> list[Schedule]:
     space = request.space
-    found_dims = matrix_dims(space)
-    rows, columns, depth = found_dims.rows, found_dims.columns, found_dims.depth
-
-    def tiles(sizes: tuple[int, int, int]) -> dict[int, int]:
-        chosen = dict.fromkeys(range(len(space.extents)), 1)
-        for dims, size in zip((rows, columns, depth), sizes, strict=True):
-            if dims:
-                chosen[dims[-1]] = size
-        return chosen
-
-    small = tiles(tile_sizes.SMALL_CONTRACTION)
+    rows, columns = matrix_dims(space).rows, matrix_dims(space).columns
+    tiles = _tiles_of(space)
     if request.given:
+        small = tiles(tile_sizes.SMALL_CONTRACTION)
         return [Schedule("tiled", (), request.writer("", request.override(small)).write_contraction())]
     found: list[Schedule] = []
     matrix = takes_matrix_instructions(space, request.arch)
@@ -106,24 +98,52 @@ def _contraction(request: Request) -> list[Schedule]:
         found += _matrix_contraction(request, tiles, rows, columns)
     if takes_warp_instructions(space, request.arch):
         return _warp_contraction(request, tiles, rows, columns)
-    found += _small_split(request, matrix)
+    return found + _thread_contraction(request, tiles, plain=matrix)
+
+
+def loading_schedules(request: Request) -> list[Schedule]:
+    """The schedules of a product that makes an operand itself, where its kernel loads it: multiply-adds of threads. The
+    last one always serves."""
+    return _thread_contraction(request, _tiles_of(request.space), plain=False)
+
+
+def _tiles_of(space: GroupSpace) -> Callable[[tuple[int, int, int]], dict[int, int]]:
+    """What gives sizes of rows, columns and depth to the group dims that a product's tiles run along."""
+    found = matrix_dims(space)
+
+    def tiles(sizes: tuple[int, int, int]) -> dict[int, int]:
+        chosen = dict.fromkeys(range(len(space.extents)), 1)
+        for dims, size in zip((found.rows, found.columns, found.depth), sizes, strict=True):
+            if dims:
+                chosen[dims[-1]] = size
+        return chosen
+
+    return tiles
+
+
+def _thread_contraction(
+    request: Request, tiles: Callable[[tuple[int, int, int]], dict[int, int]], *, plain: bool
+) -> list[Schedule]:
+    """Multiply-adds of threads; `plain` ones are left the operands that matrix instructions do not take."""
+    found, sides = _small_split(request, plain), matrix_dims(request.space)
     elements = Expr.const(1)
-    for dims in (rows, columns):
+    for dims in (sides.rows, sides.columns):
         if dims:
-            elements = elements * space.extents[dims[-1]]
+            elements = elements * request.space.extents[dims[-1]]
     enough = Relation(elements, ">=", Expr.const(tile_sizes.LARGE_FROM))
     answer = request.facts.prove(enough)
-    others = "for operands that are not aligned, " if matrix else ""
+    others = "for operands that are not aligned, " if plain else ""
     if answer is not Answer.DISPROVED:
         prefers = () if answer is Answer.PROVED else (enough,)
         verdict = f"{others}from {tile_sizes.LARGE_FROM} results on" if prefers else f"{others}always"
-        _consider(request, "large", tile_sizes.LARGE_TILE, verdict, None if matrix else prefers)
+        _consider(request, "large", tile_sizes.LARGE_TILE, verdict, None if plain else prefers)
         large = tiles(tile_sizes.LARGE_CONTRACTION)
         when = () if answer is Answer.PROVED else (enough,)
-        found.append(Schedule("large", when, request.writer("large", large).write_contraction(), plain=matrix))
+        found.append(Schedule("large", when, request.writer("large", large).write_contraction(), plain=plain))
     if answer is not Answer.PROVED:
-        _consider(request, "small", tile_sizes.SPLIT_SMALL, f"{others}where none before it is", None if matrix else ())
-        found.append(Schedule("small", (), request.writer("small", small).write_contraction(), plain=matrix))
+        _consider(request, "small", tile_sizes.SPLIT_SMALL, f"{others}where none before it is", None if plain else ())
+        small = tiles(tile_sizes.SMALL_CONTRACTION)
+        found.append(Schedule("small", (), request.writer("small", small).write_contraction(), plain=plain))
     return found
 
 
@@ -273,10 +293,11 @@ def _split(
 ) -> list[Schedule]:
     """The schedules of a product in parts, one for each layout of its operands that `layouts` lists."""
     space, facts = request.space, request.facts
-    dims, inside = matrix_dims(space), {g.result for g in space.generics}
+    dims = matrix_dims(space)
     if request.declare is None or not layouts or not (dims.rows and dims.columns and dims.depth):
         return []
-    if any(v in inside for v in space.contraction.ins) or any(a is not None for a in space.contraction.accesses):
+    made = [g for g in space.generics if g.result in space.contraction.ins]
+    if not all(space.runs_along_sum(g) for g in made) or any(a is not None for a in space.contraction.accesses):
         return []
     depth, row, column = space.extents[dims.depth[-1]], dims.rows[-1], dims.columns[-1]
     if tile is tile_sizes.SPLIT_THIN:
@@ -300,7 +321,7 @@ def _split(
     if any(facts.prove(r) is Answer.DISPROVED for r in prefers):
         return []
     axes = [space.dims_of_value[space.contraction.result].index(d) for d in (row, column)]
-    made = write_split(
+    split = write_split(
         f"{request.name}_{name}",
         space,
         request.inputs,
@@ -312,12 +333,12 @@ def _split(
         facts,
     )
     if request.max_workspace is not None:
-        room = prod(made.scratch.memory_dims, start=Expr.const(4))
+        room = request.held + prod(split.scratch.memory_dims, start=Expr.const(4))
         prefers.append(Relation(room, "<=", Expr.const(request.max_workspace)))
     _consider_parts(request, name, tile, prefers, lets, tile_count(request, row, column, tile))
     mapped = tuple(dict.fromkeys(space.contraction.ins)) if layouts[0][0] else ()
     return [
-        Schedule(f"{name}_{layout}" if layout else name, when, made.first, tuple(prefers), mapped, made, lets)
+        Schedule(f"{name}_{layout}" if layout else name, when, split.first, tuple(prefers), mapped, split, lets)
         for layout, when in layouts
     ]
 

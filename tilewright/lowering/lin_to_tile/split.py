@@ -40,6 +40,8 @@ class Split:
     """Values of the group that the first kernel takes, followed by the scratch."""
     read_second: tuple[SSAValue, ...]
     """Values of the group that the second one takes after the scratch: read, written, scalars."""
+    scalars_first: tuple[SSAValue, ...] = ()
+    """Those that the first one takes after the scratch."""
 
 
 def part_count(count: Expr, depth: Expr, tile: SplitTile, processors: int) -> Expr:
@@ -114,13 +116,15 @@ def write_split(
         strided([scratch.strides[place] for place in places]),
     )
     product = partial_product(contraction, parts, order)
-    own = analyse([product], [product.result])
+    loads = [g for g in space.generics if space.runs_along_sum(g)]
+    own = analyse([*loads, product], [product.result], in_loads=True)
     at = own.dims_of_value[product.result]
     sizes = dict.fromkeys(range(len(own.extents)), 1)
     sizes[at[1 + order.index(row)]], sizes[at[1 + order.index(column)]] = tile.rows, tile.columns
     summed = own.dims_of_generic[product][contraction.reduction_dims[-1] + 1]
     sizes[summed] = tile.depth
-    operands = list(dict.fromkeys(contraction.ins))
+    made = {g.result for g in loads}
+    operands = [v for v in dict.fromkeys(v for g in (*loads, product) for v in g.ins) if v not in made]
     part = Part(at[0], summed, chunk)
     first = KernelWriter(
         f"{name}_parts", own, [(v, types[v]) for v in operands], [(product.result, seen)], sizes, part
@@ -130,10 +134,10 @@ def write_split(
     renamed: dict[SSAValue, SSAValue] = {contraction.result: added.result}
     generics = [added]
     for generic in space.generics:
-        if generic is not contraction:
-            made = generic.clone(renamed)
-            made.result.name_hint = generic.result.name_hint
-            generics.append(made)
+        if generic is not contraction and generic not in loads:
+            copy = generic.clone(renamed)
+            copy.result.name_hint = generic.result.name_hint
+            generics.append(copy)
     after = analyse(generics, [renamed[v] for v in space.results])
     read = [(v, t) for v, t in inputs if any(v in g.ins for g in generics)]
     chosen = dict.fromkeys(range(len(after.extents)), 1)
@@ -156,6 +160,7 @@ def write_split(
         scratch,
         first,
         second,
-        tuple(operands),
+        tuple(v for v in operands if isinstance(types[v], BufType)),
         (*buffers, *(v for v, _ in outputs), *scalars),
+        tuple(v for v in operands if not isinstance(types[v], BufType)),
     )

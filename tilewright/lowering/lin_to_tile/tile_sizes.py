@@ -21,6 +21,9 @@ COPY_LAUNCH = 10_000_000
 COPY_BYTE = 7
 """What copying operands for matrix instructions costs, in multiply-adds of threads that are done in the same time: the
 launch (1.5 us at 7 tera multiply-adds a second, as a cold small product has them), and each byte (1 ps)."""
+FEW = 128
+"""Columns (rows) of a product up to which one tile of multiply-adds, or a few small ones, read an element of the left
+(right) operand: computing it where it is loaded costs less than writing it and reading it again."""
 COPY_ROWS = (16, 256)
 """Tile of such a copy along rows: 16 elements for each of 256 threads."""
 COPY_TURNED = (64, 64)
