@@ -230,10 +230,10 @@ class _Planner:
                 raise error_at(kernel, f"{which}: expected a layout with strides")
             dims = dims_of(value.type)
             scratch = value.owner if isinstance(value.owner, AllocOp) else None
+            if scratch is not None and scratch.order_of(formal.type.dims, formal.type.strides) is not None:
+                continue  # its dims in some order: sizes and strides are the scratch's own
             if scratch is not None and formal.type.dims == scratch.memory_dims:
                 dims = scratch.memory_dims
-            elif scratch is not None and scratch.order_of(formal.type.dims, formal.type.strides) is not None:
-                continue  # its dims in another order: sizes and strides are the scratch's own
             if len(dims) != formal.type.rank:
                 raise error_at(launch, f"{which}: expected {formal.type.rank} dims, got {len(dims)}")
             actual = self.strides.get(value) or (contiguous(dims) if scratch is None else scratch.strides)

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IndexType, ModuleOp
+from xdsl.ir import SSAValue
 
 from tilewright.dialects.assembly import int_array
 from tilewright.dialects.roles import CLUSTERS
 from tilewright.dialects.sym import ApplyOp, Expr, ceildiv
 from tilewright.dialects.sym.attributes import DimsAttr
 from tilewright.dialects.tile.compute import MmaOp
+from tilewright.dialects.tile.copies import CopyOp
 from tilewright.dialects.tile.structure import KernelOp
 from tilewright.passes.choose_mma import WARPGROUP_ARCH
 from tilewright.passes.core import TilewrightPass, error_at
@@ -64,6 +66,10 @@ class FormClustersPass(TilewrightPass):
         (dim,) = several
         size, block = kernel.clusters[dim], kernel.body.block
         coordinate = kernel.coordinates[dim]
+        if kernel.grid.data[dim].constant == 1 or not _stores_by(kernel, coordinate):
+            del kernel.properties["cluster"]
+            remark(kernel, self.name, f"no clusters: blocks along grid dim {dim} store to the same place")
+            return
         rank = block.insert_arg(IndexType(), len(block.args))
         rank.name_hint = "rank"
         tile = ApplyOp(size * Expr.symbol("c") + Expr.symbol("r"), {"c": coordinate, "r": rank})
@@ -81,6 +87,17 @@ class FormClustersPass(TilewrightPass):
         kernel.properties["grid"] = DimsAttr((*grid, Expr.const(size)))
         kernel.properties["cluster"] = int_array([1] * len(grid) + [size])
         remark(kernel, self.name, f"{size} neighbours along grid dim {dim} are a cluster")
+
+
+def _stores_by(kernel: KernelOp, coordinate: SSAValue) -> bool:
+    """Whether all that is stored to global memory goes where the coordinate says. Else a block whose tile is beyond the
+    edge would store over another's: nothing clips it."""
+    moved: set[SSAValue] = {coordinate}
+    for op in kernel.walk():
+        if any(operand in moved for operand in op.operands):
+            moved.update(op.results)
+    stores = [op for op in kernel.walk() if isinstance(op, CopyOp) and op.spaces[1] == "global"]
+    return all(any(offset in moved for offset in op.target_offsets) for op in stores)
 
 
 def _has_own_dim(kernel: KernelOp) -> bool:

@@ -39,6 +39,8 @@ class LinToTilePass(TilewrightPass):
         processors = self.processors
         if processors is None:
             processors = Limits.processors if self.arch is None else cuda_limits(self.arch).processors
+        if self.max_workspace is not None and self.max_workspace < 0:
+            raise error_at(op, f"lin-to-tile: max-workspace expected at least 0, got {self.max_workspace}")
         if processors < 1:
             raise error_at(op, f"lin-to-tile: processors expected at least 1, got {processors}")
         for function in [f for f in op.body.block.ops if isinstance(f, func.FuncOp)]:

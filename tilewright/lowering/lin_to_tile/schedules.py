@@ -468,7 +468,7 @@ def _consider(
         count = tile_count(request, row, column, tile)
     at_a_time = request.processors * (tile.blocks if isinstance(tile, SplitTile) else 1)
     if isinstance(tile, MatrixTile) and tile.cluster is not None:
-        at_a_time //= tile_sizes.CLUSTER
+        at_a_time = max(1, at_a_time // tile_sizes.CLUSTER)
     if depth is None:
         depth = space.extents[dims.depth[-1]] if dims.depth else Expr.const(1)
     steps = prod((space.extents[d] for d in dims.depth[:-1]), start=ceildiv(depth, step))

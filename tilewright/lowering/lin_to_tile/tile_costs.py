@@ -42,7 +42,8 @@ def tile_cost(
     else 0."""
     count, at_once = tile_count(request, row, column, tile), request.processors
     if tile.cluster is not None:
-        count, at_once = tile_sizes.CLUSTER * count, at_once // tile_sizes.CLUSTER * tile_sizes.CLUSTER
+        count = tile_sizes.CLUSTER * count
+        at_once = tile_sizes.CLUSTER * max(1, at_once // tile_sizes.CLUSTER)
     left, right = (n * line for n, line in zip(tile.fetched, lines, strict=True))
     fetching = left + right
     computing = Expr.const(10 * tile.cost)

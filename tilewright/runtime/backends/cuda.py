@@ -222,9 +222,11 @@ class CudaBackend(Backend):
                     parameters = ParameterLayout.of(kinds)
                 function = owner.load_module(compiled.cubin).function(symbol, parameters)
                 threads, smem_bytes = lowered.kernel.threads.value.data, lowered.kernel.smem.value.data
+                # Asked of all: it loads the kernel for streams of others too, which later would wait for the device.
+                resident = max(1, function.occupancy(threads, smem_bytes))
                 most = 0
                 if lowered.kernel.persistent is not None:
-                    most = owner.info.multiprocessors * max(1, function.occupancy(threads, smem_bytes))
+                    most = owner.info.multiprocessors * resident
                     cluster = lowered.kernel.cluster_size
                     most = max(cluster, most // cluster * cluster)
                 self._loaded[key] = Loaded(lowered, compiled, function, threads, smem_bytes, parameters.packer, most)
