@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.func import FuncOp as FunctionOp
 
+import tilewright as tw
 from tilewright.dialects.host.ops import FuncOp
 from tilewright.dialects.parsing import parse_module
 from tilewright.dialects.registry import make_context
@@ -552,6 +553,27 @@ def test_every_kernel_of_odd_sizes_compiles_without_spills(element: str) -> None
     }  # fmt: skip
     for name, number in names.items():
         made = compile_cubin(emit_kernel(compiled.lower(compiled.plan.sites[number]).kernel, "sm_90a"), "sm_90a")
+        assert "C75" not in made.log, name
+        (used,) = made.resources.values()
+        assert (used.stack_bytes, used.spill_store_bytes, used.spill_load_bytes) == (0, 0, 0), name
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize(("dtype", "precision"), [("bfloat16", "exact"), ("float32", "tf32")])
+def test_fused_kernels_with_wide_indices_compile_without_spills(dtype: str, precision: str) -> None:
+    m, n, k = tw.symbols("M N K")
+    a, b, bias = tw.placeholder((m, k), dtype), tw.placeholder((k, n), dtype), tw.placeholder((n,), "float32")
+    product_ = tw.matmul(a, b, precision=precision) if precision == "tf32" else tw.matmul(a, b)
+    fused = tw.cast(tw.gelu(tw.cast(product_, "float32") + bias), "bfloat16")
+    compiled = CompiledEntry(tw.build_module(fused), "main", "sm_90a")
+    found = {
+        f"{site.kernel}/{site.variant.partition('_')[0]}": site
+        for site in compiled.plan.sites
+        if "tile" in site.kernel and site.index_width == 64
+    }
+    assert {name.rpartition("/")[2] for name in found} == {"vector64", "rows64", "general64"}
+    for name, site in found.items():
+        made = compile_cubin(emit_kernel(compiled.lower(site).kernel, "sm_90a"), "sm_90a")
         assert "C75" not in made.log, name
         (used,) = made.resources.values()
         assert (used.stack_bytes, used.spill_store_bytes, used.spill_load_bytes) == (0, 0, 0), name

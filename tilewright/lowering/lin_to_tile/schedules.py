@@ -33,6 +33,8 @@ from tilewright.lowering.lin_to_tile.tile_sizes import MatrixTile, SplitTile
 from tilewright.passes.allocate_shared import shared_limit
 from tilewright.passes.choose_mma import WARPGROUP_ARCH, multiplies_by_warps
 
+WIDE_SUMS = 64
+"""Sums that a thread of a kernel with 64-bit indices keeps at most."""
 LETTERS = "ntuvwxyz"
 """Names of layouts, by the dim along which an operand is contiguous, the last one first."""
 
@@ -168,8 +170,8 @@ def _matrix_contraction(
 
     For each layout of the operands the first tile is taken that costs no more than any after it; remarks say it of
     tensors whose rows are aligned. Where results have rows that begin anywhere, clusters are left out, which never cost
-    least then. What indices of 32 bits or contiguous rows of results do not serve goes to the first or the last of the
-    tiles alone.
+    least then. What indices of 32 bits or contiguous rows of results do not serve goes to the first tile of few sums a
+    thread or to the last alone.
     """
     layouts: dict[bool, list[tuple[str, tuple[Relation, ...]]]] = {}
     for layout in _mapped_layouts(request):
@@ -235,8 +237,13 @@ def _matrix_tiles(
     if len(made) == 1:
         ((name, _, kernel),) = made
         return [Schedule(f"{name}_{layout}", when, kernel, (), mapped) for layout, when in layouts]
-    largest = (Relation(symbols[numbers[0]], "<=", symbols[numbers[-1]]),)
-    wide = [(made[0][0], largest, made[0][2]), made[-1]]
+    # With 128 sums a thread no registers are left for 64-bit addresses of results that lie anywhere.
+    fitting = (n for n, f in enumerate(numbers) if family[f].accumulators <= WIDE_SUMS and family[f].cluster is None)
+    first = next(fitting, len(numbers) - 1)
+    wide = [made[-1]]
+    if first < len(numbers) - 1:
+        larger = (Relation(symbols[numbers[first]], "<=", symbols[numbers[-1]]),)
+        wide.insert(0, (made[first][0], larger, made[first][2]))
     in_clusters = {symbols[n] for n in numbers if family[n].cluster is not None}
     alone = [
         (name, tuple(r for r in prefers if r.rhs not in in_clusters), kernel)
