@@ -281,7 +281,7 @@ ERRORS |= {
             + "!tile.buf<[32, 64], f32, shared, #tile.swizzled<128, 1>>> %a, %b = tile.receive %c "
             + "tile.mma (d0, d1, d2) %a[d0, d2], %b[d2, d1] into %acc[d0, d1] inst wgmma"
         ),
-        "tile.mma: inst wgmma takes bf16 or f16, got f32",
+        "tile.mma: inst wgmma takes bf16, f16 or with precision tf32 f32, got f32",
     ),
     "matrix instructions of warps on buffers": (
         hopper(
@@ -295,7 +295,7 @@ ERRORS |= {
     ),
     "matrix instructions of warps on f32": (
         hopper(warp_product("f32", [16, 8])),
-        "tile.mma: inst mma.sync takes bf16 or f16, got f32",
+        "tile.mma: inst mma.sync takes bf16, f16 or with precision tf32 f32, got f32",
     ),
     "accumulators that no matrix instruction of warps makes": (
         hopper(warp_product("bf16", [16, 8])),

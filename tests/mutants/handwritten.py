@@ -117,7 +117,7 @@ HANDWRITTEN: Final = (
     Handwritten(
         "scratch-reused-too-soon",
         "lowering/tile_to_simt/reduction.py",
-        "        mask = first_copy(builder, writers)\n        builder.add(BarrierOp())\n",
+        "        mask = first_copy(builder, writers)\n        self.barrier()\n",
         "        mask = first_copy(builder, writers)\n",
         "the next turn of a loop writes to the scratch while a warp still reads what this one wrote",
     ),
@@ -138,8 +138,8 @@ HANDWRITTEN: Final = (
     Handwritten(
         "schedule-facts-leak",
         "lowering/host_plan.py",
-        "            facts = self.facts.child()\n",
-        "            facts = self.facts\n",
+        "facts = children[schedule.facts] = self.facts.child()\n",
+        "facts = children[schedule.facts] = self.facts\n",
         "what holds where one schedule is chosen is believed for the next",
     ),
     Handwritten(
