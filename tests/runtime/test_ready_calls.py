@@ -56,13 +56,14 @@ class Function:
 
 def make(slots: list[tuple[int, ...]], scratch: list[int | None], chosen: list[int]) -> tuple[Any, Any, Any]:
     """(call, owner, function) with two arguments and one result, and a launch for each row of slots."""
-    owner, function = Owner(), Function()
+    owner: Any = Owner()  # they stand in for a device and a kernel
+    function: Any = Function()
     launches = [
-        ReadyLaunch(function, (3, 1, 1), 64, 128, struct.Struct(f"<{len(row) + 1}q"), row, (n,))  # type: ignore[arg-type]
+        ReadyLaunch(function, (3, 1, 1), 64, 128, struct.Struct(f"<{len(row) + 1}q"), row, (n,))
         for n, row in enumerate(slots)
     ]
     spans = ((0, 8), (0, 8), (0, 8))
-    made: Any = ReadyCall.of(owner, (), scratch, chosen, launches, "cuda:0", spans, 3)  # type: ignore[arg-type]
+    made: Any = ReadyCall.of(owner, (), scratch, chosen, launches, "cuda:0", spans, 3)
     return made, owner, function
 
 
