@@ -14,7 +14,7 @@ from tilewright.passes.registry import all_passes
 
 # Other tests of the same process may have registered passes named test-..., which need not preserve anything, or loaded
 # those of the examples, which find little to change in programs that are not made for them.
-LOADED = {name for name, make in all_passes().items() if make().__module__.startswith("tilewright_loaded")}
+LOADED = {name for name, make in all_passes().items() if not make().__module__.startswith("tilewright.")}
 NAMES = {n: n for n in (*all_passes(), *all_lowerings()) if not n.startswith("test-") and n not in LOADED}
 NAMES["verify-level"] = "verify-level{level=tensor}"
 
